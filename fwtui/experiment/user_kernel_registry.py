@@ -169,7 +169,7 @@ def _fingerprint(path: Path) -> str:
 def _ask(request: KernelRequest, seconds: float) -> KernelReply:
     """Send the request to a separate process and return its reply. Raises Refused."""
     file = clean(Path(request.path).name)
-    ended = ModuleProcess("fwtui.measure.own_kernel").finish(seconds, request)
+    ended = ModuleProcess("fwtui.measure.user_kernel_process").finish(seconds, request)
     if ended.code is None:
         raise Refused(f"{file} takes more than {seconds:g} s to load; look for a loop that does not end")
     try:

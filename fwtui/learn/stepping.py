@@ -298,7 +298,7 @@ def compare_with_kernel(trace: Trace, experiment: Experiment, stop: Event) -> Ag
     """
     weights = tuple(tuple(None if np.isinf(w) else float(w) for w in row) for row in trace.distances[0])
     try:
-        process = ModuleProcess("fwtui.measure.step_target", simulated=trace.kernel.backend == "cuda")
+        process = ModuleProcess("fwtui.measure.step_process", simulated=trace.kernel.backend == "cuda")
         ended = process.finish(MAX_SECONDS, StepRequest(experiment, weights, path_of(experiment.kernel)), stop)
     except Exception as error:
         return Agreement(reason=str(error))

@@ -136,7 +136,7 @@ def _refusal(experiment: Settled) -> str | None:
 def _profile(tool: str, experiment: Settled, stop: Event, most_seconds: float) -> dict[str, Counters] | str:
     names_by_key = {metric.key: metric.names.split() for metric in METRICS if metric.names}
     request = ProfileRequest(experiment, path_of(experiment.kernel))
-    program = python("fwtui.measure.profile_target", msgspec.json.encode(request).decode())
+    program = python("fwtui.measure.profile_process", msgspec.json.encode(request).decode())
     while True:
         names = [left[0] for left in names_by_key.values() if left]
         output = ncu.run(tool, names, program, worker_environment("real"), stop, most_seconds)

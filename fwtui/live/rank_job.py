@@ -23,12 +23,12 @@ from fwtui.live.child import EventChild, describe_exit
 from fwtui.machine.hardware import install_command
 from fwtui.stream.codec import Line, decode, split
 
-MODULE = "fwtui.measure.rank_job"
+MODULE = "fwtui.measure.rank_main"
 # the ranks' devices, seconds of their time-out, the session's beginning in monotonic seconds, and environment variables
 StartJob = Callable[[str, float, float, Mapping[str, str]], EventChild]
 _EVENT = b'{"kind":'
 _REPLIES = b'[{"value":'
-_ROLL = re.compile(rb"ranks( \d+)+")  # fwtui.measure.rank_job
+_ROLL = re.compile(rb"ranks( \d+)+")  # fwtui.measure.rank_main
 _WORDS_KEPT = 64 * 1024
 _CLEANS_UP = 0.5  # seconds in which mpiexec removes its temporary files
 # what mpiexec (of MPICH and of Open MPI) says of a process that died; the PID that MPICH names may be another one's

@@ -17,7 +17,7 @@ from fwtui.stream.requests import RunRequest, SampleRequest, Work
 RESTARTS = 5
 AUTO, _, OFF = SAMPLES
 MAX_SECONDS = 1.0  # that it may take where it was not asked for
-MODULE = "fwtui.measure.sample_target"
+MODULE = "fwtui.measure.warp_sampling_process"
 
 
 class Sampling:

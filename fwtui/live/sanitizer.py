@@ -74,7 +74,9 @@ def _checked(tool: str, name: str, check: SanitizerTool, request: TrialRequest, 
         log = folder / "log"
         command = [tool, "--tool", name, "--log-file", str(log), "--target-processes", "all", "--show-backtrace", "no"]
         try:
-            process = ChildProcess([*command, *python("fwtui.measure.trial_target")], worker_environment("real"), subprocess.PIPE)
+            process = ChildProcess(
+                [*command, *python("fwtui.measure.kernel_test_process")], worker_environment("real"), subprocess.PIPE
+            )
             ended = process.finish(seconds, request, stop)
         except OSError as error:
             return Finding(case=name, outcome=LEFT_OUT, sentence=clean(f"{name} is left out: {error}"))

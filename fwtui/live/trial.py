@@ -1,6 +1,6 @@
 """A kernel tried out: its plan, then small graphs, in a process of its own that may hang, crash or lose its GPU.
 
-`trial()` is all that a screen or `watch` needs; fwtui.measure.trial_target is the process.
+`trial()` is all that a screen or `watch` needs; fwtui.measure.kernel_test_process is the process.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class TrialProcess(ModuleProcess):
     """
 
     def __init__(self, device: DeviceId):
-        super().__init__("fwtui.measure.trial_target", str(device), simulated=device.simulated)
+        super().__init__("fwtui.measure.kernel_test_process", str(device), simulated=device.simulated)
         self._shown = 0  # lines of what it prints
         self.limit = LOADING_SECONDS  # seconds without a word
 

@@ -80,7 +80,7 @@ class Saved(Event):
 
 def compiler() -> ChildProcess:
     """Start a process that compiles one kernel when it gets a request. Raises OSError."""
-    return ModuleProcess("fwtui.measure.off_gpu_compile")
+    return ModuleProcess("fwtui.measure.compile_process")
 
 
 def compile_kernel(

@@ -15,7 +15,7 @@ from fwtui.engine.engine import one_of_each_op
 from fwtui.engine.loaded import LoadedKernel
 from fwtui.experiment.device import CPU
 from fwtui.machine import device_cache
-from fwtui.measure.listings import innermost
+from fwtui.measure.code_listing import innermost
 from fwtui.stream.listing import MAX_MIX
 from fwtui_kernels.compiled.numba_internals import assembly
 from fwtui_kernels.programs.cpu_program import CpuProgram

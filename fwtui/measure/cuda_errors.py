@@ -18,7 +18,7 @@ _MEANING = {
 }
 
 
-def what_the_kernel_did(words: str) -> str:
+def describe_kernel_fault(words: str) -> str:
     """From an error's words what the kernel did; empty if the driver did not name an error."""
     named = re.search(r"CUDA_ERROR_([A-Z_]+)", words)
     if named is None:
@@ -26,6 +26,6 @@ def what_the_kernel_did(words: str) -> str:
     return _MEANING.get(named[1]) or f"failed on the GPU ({named[1].replace('_', ' ').lower()})"
 
 
-def why_not_started(words: str) -> str:
+def describe_start_failure(words: str) -> str:
     """From an error's words why CUDA does not start: numba's, without its headings."""
     return re.sub(r"^Error at driver init:|[\s:.]+$", "", " ".join(words.split())).strip()

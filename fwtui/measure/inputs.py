@@ -27,12 +27,12 @@ class Inputs:
     def __init__(self) -> None:
         self._last: tuple[Key, GraphInput] | None = None
 
-    def graph(self, job: Job) -> tuple[Key, GraphInput, Shape]:
+    def graph(self, context: RunContext) -> tuple[Key, GraphInput, Shape]:
         """The experiment's graph, its key, and the kernel's shape for it, reported as a Graph event.
 
         Raises Refused if it cannot be made, does not fit, or is not taken by the kernel.
         """
-        experiment, kernel, engine = job.experiment, job.kernel, job.engine
+        experiment, kernel, engine = context.experiment, context.kernel, context.engine
         if not experiment.file:
             check_memory(kernel, experiment.shape(experiment.n), engine, experiment.verify == "full")
         stamp = file_stamp(experiment.file)
@@ -45,16 +45,16 @@ class Inputs:
                 with job.stage("read", stamp[1]):
                     graph = read(experiment.file, experiment.dtype, most, tell=job.progress("read"), options=experiment.reading)
             else:
-                graph = self._generated(job)
+                graph = self._generated(context)
             self._last = key, graph
         graph = self._last[1]
-        job.check()
+        context.check()
         shape = experiment.shape(graph.n, graph.nonnegative)
         if experiment.file:
             check_memory(kernel, shape, engine, experiment.verify == "full")
         check_taken(kernel, shape, engine)
         proof = check_range(graph, experiment.dtype, distances_from)
-        job.tell(
+        context.emit_event(
             events.Graph,
             vertices=graph.n,
             edges=graph.edges,

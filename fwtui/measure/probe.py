@@ -38,7 +38,7 @@ LARGEST = 1000  # operand range; the packed forms need sums below 2^15
 Emit = Callable[[events.Limits], None]
 
 
-class NotRight(RuntimeError):
+class ProbeError(RuntimeError):
     """A probe's result differs from NumPy's: its time is meaningless."""
 
 
@@ -109,7 +109,7 @@ def cpu_rate(probe: probe_cpu.ProbeLoop) -> float:
     by_k = (threads, depth)
     best = (a.reshape(*by_k, rows, 1) + b.reshape(*by_k, 1, probe.width)).min(1).reshape(before.shape)
     if not np.array_equal(c, np.minimum(before, best)):
-        raise NotRight(f"the CPU's {probe.dtype} probe with a tile of {rows} x {probe.tile.columns} vectors is wrong")
+        raise ProbeError(f"the CPU's {probe.dtype} probe with a tile of {rows} x {probe.tile.columns} vectors is wrong")
 
     turns = _turns(lambda turns: probe.run(c[:1], a[:1], b[:1], turns, 0))
     # the shortest of several, each in time on a core: any one may have waited for it
@@ -140,7 +140,7 @@ def _cpu_copy() -> float:
     copy = probe_cpu.build_copy()
     copy(source, to)
     if to[0] != 1 or to[-1] != 1:
-        raise NotRight("the CPU's copy is wrong")
+        raise ProbeError("the CPU's copy is wrong")
 
     return 2 * source.nbytes / min(_bursts(lambda: _seconds(copy, source, to)))
 
@@ -173,7 +173,7 @@ def _update_rate(update: Callable[..., None], cells: np.ndarray, in_own_cache: b
     ends = cells[:, [0, -1]] + 1
     update(cells, 1, 1)
     if not np.array_equal(cells[:, [0, -1]], ends):
-        raise NotRight("the CPU's update in place is wrong")
+        raise ProbeError("the CPU's update in place is wrong")
     turns = _turns(lambda turns: update(cells[:1], turns, 1), 1)
     if in_own_cache or len(cells) == 1:
         worked = min(_bursts(lambda: _seconds(update, cells, turns, 1, clock=time.process_time))) / len(cells)
@@ -212,7 +212,7 @@ def cuda_rate(engine: Any, form: RelaxForm) -> tuple[float, float]:
         got.reshape(blocks, *cells.shape),
         np.broadcast_to(probe_cuda.expected(number, cells, source), (blocks, *cells.shape)),
     ):
-        raise NotRight(f"the GPU's {form.key} probe is wrong")
+        raise ProbeError(f"the GPU's {form.key} probe is wrong")
     # the longest: a multiprocessor may favour one block, which then ends long before the launch
     seconds, cycles = min(_bursts(lambda: (burst(), float(host_copy(clocks, stream).max()))))
     relaxations = blocks * probe_cuda.BLOCK * probe_cuda.CELLS * probe_cuda.DEPTH * TURNS * form.lanes
@@ -251,7 +251,7 @@ def cuda_reads(engine: Any, pieces: int, shared: bool, threads: int = probe_read
     launch = probe_reads.build(shared, threads)[blocks, threads, stream]
     launch(source, np.int32(pieces), np.int32(READS_CHECKED), sums)
     if not np.array_equal(host_copy(sums, stream), probe_reads.expected(words, pieces, READS_CHECKED, blocks)):
-        raise NotRight(f"the GPU's probe of {'shared memory' if shared else 'the L2 cache'} is wrong")
+        raise ProbeError(f"the GPU's probe of {'shared memory' if shared else 'the L2 cache'} is wrong")
     seconds = min(_bursts(clocked(stream, lambda: launch(source, np.int32(pieces), np.int32(TURNS), sums))))
     return blocks * threads * probe_reads.WORDS * words.itemsize * TURNS / seconds
 

@@ -26,9 +26,9 @@ from fwtui.graphs.summary import summarise
 from fwtui.graphs.vertices import Vertices
 from fwtui.measure import statistics
 from fwtui.measure.inputs import Inputs, Key
-from fwtui.measure.job import Job
-from fwtui.measure.own_kernel import recorded_plan, source_lines
-from fwtui.measure.passes import Passes
+from fwtui.measure.repetitions import Repetitions
+from fwtui.measure.run_context import RunContext
+from fwtui.measure.user_kernel_process import recorded_plan, source_lines
 from fwtui.stream import events
 from fwtui_kernels.parts import elimination
 
@@ -55,30 +55,30 @@ class Runner:
         self._verifier = Verifier()
         self._distances: Distances | None = None  # of the last run, until the next one begins
 
-    def run(self, job: Job, brief: bool = False, source: str = "") -> None:
+    def run(self, context: RunContext, brief: bool = False, source: str = "") -> None:
         """Carry out a run and send all its events, including RunDone. Raises only what breaks the worker.
 
         `brief` leaves out the phase passes, and the warm-up unless something compiles; `source` is the file of a user's
         kernel, whose lines are sent too.
         """
-        experiment, engine = job.experiment, job.engine
-        job.tell(
+        experiment, engine = context.experiment, context.engine
+        context.emit_event(
             events.RunStarted,
             experiment=experiment.without_path,
-            title=job.kernel.title,
+            title=context.kernel.title,
             backend=engine.device.backend,
-            phases=tuple(events.PhaseName(key, title) for key, title in job.phases.items()),
+            phases=tuple(events.PhaseName(key, title) for key, title in context.phases.items()),
             gpu=engine.device.index,
             ranks=engine.ranks,
         )
         if source:
             for part in source_lines(Path(source)):
-                job.tell(events.Source, **part)
+                context.emit_event(events.Source, **part)
         samples = statistics.Samples()
         by_phase = self._distances = None
         outcome, message = "done", ""
         try:
-            by_phase = self._measure(job, samples, brief)
+            by_phase = self._measure(context, samples, brief)
         except Cancelled:
             engine.synchronize()
             outcome, message = "cancelled", "cancelled"
@@ -86,76 +86,76 @@ class Runner:
             outcome, message = "refused", str(refusal)
         timed = bool(samples)
         if outcome == "done" and not brief and self._distances is not None and len(self._distances.cells) <= ALWAYS:
-            job.emit(msgspec.structs.replace(answers(self._distances), t=job.now()))
-        job.tell(
+            context.emit(msgspec.structs.replace(summarise_distances(self._distances), t=context.now()))
+        context.emit_event(
             events.RunDone,
             outcome=outcome,
             message=message,
             median=median(samples) if timed else None,
             spread=statistics.spread(samples) if timed else None,
             count=len(samples),
-            indicative=timed and statistics.indicative(samples),
+            indicative=timed and statistics.has_low_confidence(samples),
             instrumentation=by_phase - median(samples) if by_phase is not None else None,
             passes=statistics.spread_evenly(samples, events.SAMPLES_TOLD) if len(samples) > events.SAMPLES_TOLD else (),
         )
 
-    def answer(self, job: Job, checksum: str) -> None:
+    def answer(self, context: RunContext, checksum: str) -> None:
         """Summarise the distances of a finished run, recomputed with progress unless it was the last one.
 
         The checksum is that of the run's verdict: different distances are refused.
         """
-        begin, solved = job.now(), None
-        distances = self._distances if self._distances is not None and self._distances.run == job.run else None
+        begin, solved = context.now(), None
+        distances = self._distances if self._distances is not None and self._distances.run == context.run else None
         if distances is None:
             try:
-                distances = self._distances = self._again(job)
+                distances = self._distances = self._again(context)
             except (Refused, Cancelled) as why:
-                job.tell(events.Answers, note=str(why) or "cancelled")
+                context.emit_event(events.Answers, note=str(why) or "cancelled")
                 return
-            solved = job.now() - begin
+            solved = context.now() - begin
         if distances.checksum == checksum:
-            job.emit(msgspec.structs.replace(answers(distances), t=job.now(), solved=solved))
+            context.emit(msgspec.structs.replace(summarise_distances(distances), t=context.now(), solved=solved))
         else:
-            job.tell(events.Answers, note=f"the distances are no longer those of run {job.run}: run it again")
+            context.emit_event(events.Answers, note=f"the distances are no longer those of run {context.run}: run it again")
 
-    def _again(self, job: Job) -> Distances:
+    def _again(self, context: RunContext) -> Distances:
         """The distances of a run, by its kernel, with progress alone. Raises Refused and Cancelled."""
 
         def tell_progress(event: events.Event) -> None:
             if isinstance(event, events.Progress):
-                job.emit(msgspec.structs.replace(event, stage="answers", step=None))
+                context.emit(msgspec.structs.replace(event, stage="answers", step=None))
 
         self._distances = None
         try:
-            with self.ready(replace(job, emit=tell_progress)) as (_, graph, passes):
+            with self.ready(replace(context, emit=tell_progress)) as (_, graph, passes):
                 passes.warm_up(alone=True)
-                distances = canonical(passes.unload(), graph, job.experiment.dtype)
+                distances = canonical(passes.unload(), graph, context.experiment.dtype)
         except Cancelled:
-            job.engine.synchronize()
+            context.engine.synchronize()
             raise
-        return _of_run(job.run, distances, graph, fletcher64(distances))
+        return _of_run(context.run, distances, graph, fletcher64(distances))
 
-    def _measure(self, job: Job, samples: statistics.Samples, brief: bool) -> float | None:
+    def _measure(self, context: RunContext, samples: statistics.Samples, brief: bool) -> float | None:
         """Everything between RunStarted and RunDone; fills `samples`, returns the phase pass's total."""
-        with self.ready(job) as (key, graph, passes):
-            one = passes.warm_up() if job.kernel.compiles or not brief else job.experiment.budget
-            if job.engine.timed:
-                passes.clean(samples, guess=one)
-            self._verify(job, key, graph, passes.unload())
-            job.check()
-            return passes.by_phase() if job.engine.timed and not brief else None
+        with self.ready(context) as (key, graph, passes):
+            one = passes.warm_up() if context.kernel.compiles or not brief else context.experiment.budget
+            if context.engine.timed:
+                passes.run_timed(samples, guess=one)
+            self._verify(context, key, graph, passes.unload())
+            context.check()
+            return passes.run_instrumented() if context.engine.timed and not brief else None
 
     @contextmanager
-    def ready(self, job: Job) -> Iterator[tuple[Key, GraphInput, Passes]]:
+    def ready(self, context: RunContext) -> Iterator[tuple[Key, GraphInput, Repetitions]]:
         """The graph, with its key, in the buffers of a compiled program. Raises Refused."""
-        kernel, engine = job.kernel, job.engine
-        key, graph, shape = self._inputs.graph(job)
+        kernel, engine = context.kernel, context.engine
+        key, graph, shape = self._inputs.graph(context)
         if kernel.ordered is not None:
-            with job.stage("order"):
+            with context.stage("order"):
                 shape = kernel.ordered(shape, graph.matrix)
             order = shape.order
             sizes, parents, above = tuple(zip(*order.supernodes, strict=True)) if order is not None else ((), (), ())
-            job.tell(
+            context.emit_event(
                 events.Ordered,
                 sizes=sizes,
                 parents=parents,
@@ -163,9 +163,9 @@ class Runner:
                 directed=order is None or order.directed,
                 fill=elimination.fill(shape),
             )
-            check_memory(kernel, shape, engine, job.experiment.verify == "full")  # now that its padding is known
+            check_memory(kernel, shape, engine, context.experiment.verify == "full")  # now that its padding is known
         plan = list(kernel.plan(shape, False))
-        job.tell(
+        context.emit_event(
             events.Planned,
             n=shape.n,
             padded=shape.padded,
@@ -173,11 +173,11 @@ class Runner:
             relaxations=sum(s.cost.relaxations for s in plan),
             device_bytes=sum(s.cost.device_bytes for s in plan),
         )
-        if job.experiment.code:
+        if context.experiment.code:
             for part in recorded_plan(kernel, shape):
-                job.tell(events.Plan, **part)
-        with loaded(kernel, shape, engine, plan=plan, stage=job.stage) as it:
-            passes = Passes(job, it)
+                context.emit_event(events.Plan, **part)
+        with loaded(kernel, shape, engine, plan=plan, stage=context.stage) as it:
+            passes = Repetitions(context, it)
             compiles = kernel.compiles and engine.target.backend != "simulator"
             # compile the copies' kernels outside their time; some programs have no buffers before the matrix
             first = compiles and it.program.in_parts
@@ -188,28 +188,28 @@ class Runner:
                 passes.compile()
             yield key, graph, passes
 
-    def _verify(self, job: Job, key: Key, graph: GraphInput, raw: np.ndarray) -> None:
-        experiment = job.experiment
-        limit = FULL_CHECK.get(job.engine.target.backend, FULL_CHECK["cpu"])
+    def _verify(self, context: RunContext, key: Key, graph: GraphInput, raw: np.ndarray) -> None:
+        experiment = context.experiment
+        limit = FULL_CHECK.get(context.engine.target.backend, FULL_CHECK["cpu"])
         tile = f"tile {experiment.tile}" if experiment.tile else ""
         options = (f"{name} {value}" for name, value in sorted(experiment.options.items()))
         form = " ".join(filter(None, (tile, *options, experiment.dtype, experiment.memory)))  # what decides its code and data
-        with job.stage("verify"):
+        with context.stage("verify"):
             distances = canonical(raw, graph, experiment.dtype)
             finding = self._verifier.check(graph, key, distances, experiment.verify, limit, experiment.kernel, form)
         if len(finding.cycle) > MAX_CYCLE:
             how = f"{finding.how}; the first {MAX_CYCLE} of the cycle's {len(finding.cycle)} vertices are kept"
             finding = finding._replace(cycle=finding.cycle[:MAX_CYCLE], how=how)
-        job.tell(events.Verdict, **finding._asdict())
+        context.emit_event(events.Verdict, **finding._asdict())
         if finding.verdict in RIGHT and distances.nbytes <= KEPT_BYTES:
-            self._distances = _of_run(job.run, distances, graph, finding.checksum)
+            self._distances = _of_run(context.run, distances, graph, finding.checksum)
 
 
 def _of_run(run: int, cells: np.ndarray, graph: GraphInput, checksum: str) -> Distances:
     return Distances(run, cells, graph.vertices or Vertices(range(graph.n)), checksum)
 
 
-def answers(distances: Distances) -> events.Answers:
+def summarise_distances(distances: Distances) -> events.Answers:
     """The event without its time; `seconds` is the time to compute it. Without a summary, its note says why."""
     begin = perf_counter()
     if any(no_distance(distances.cells[rows]).any() for rows in blocks(distances.cells)):

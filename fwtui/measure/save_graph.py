@@ -47,10 +47,10 @@ def save(experiment: Experiment, out: str, force: bool = True) -> None:
     size = write(graph, out, force=force)
     wrote = duration(time.perf_counter() - saving)
     way = "read" if experiment.file else "generated"
-    report(f"{Path(out).name}: {words(graph)}; {way} in {duration(saving - begin)}, {memory(size)} written in {wrote}")
+    report(f"{Path(out).name}: {describe(graph)}; {way} in {duration(saving - begin)}, {memory(size)} written in {wrote}")
 
 
-def words(graph: GraphInput) -> str:
+def describe(graph: GraphInput) -> str:
     """Its size and weights."""
     weights = f", weights {graph.low:g}..{graph.high:g}" if graph.low is not None and graph.high is not None else ""
     return f"{vertices(graph.n)}, {counted(graph.edges, 'edge')}{weights}"

@@ -72,12 +72,12 @@ def spread(samples: Sequence[float]) -> float | None:
     return (ordered[high] - ordered[low]) / 2 / middle if middle > 0 else None
 
 
-def indicative(samples: Samples) -> bool:
+def has_low_confidence(samples: Samples) -> bool:
     """Too few passes or too little time to be more than a hint."""
     return len(samples) < ENOUGH_PASSES or samples.total < ENOUGH_SECONDS
 
 
-def enough(samples: Samples, repeats: int, budget: float, wall: float) -> bool:
+def is_converged(samples: Samples, repeats: int, budget: float, wall: float) -> bool:
     """Whether to stop repeating: at the requested number, a stable median, or the end of the time budget.
 
     `wall` is the time since the first pass began, including everything between passes.
@@ -89,7 +89,7 @@ def enough(samples: Samples, repeats: int, budget: float, wall: float) -> bool:
     spent = samples.total >= budget or samples.total + samples.middle > MAX_OVERRUN * budget
     if spent or wall > MAX_OVERHEAD * budget or len(samples) >= MAX_RUNS:
         return True
-    return not indicative(samples) and samples.width is not None and samples.width < STABLE
+    return not has_low_confidence(samples) and samples.width is not None and samples.width < STABLE
 
 
 def expected_seconds(samples: Samples, one: float, repeats: int, budget: float, wall: float = 0.0) -> float:

@@ -23,9 +23,9 @@ from fwtui.common.text import clean
 from fwtui.engine.engine import Cancelled, Engine
 from fwtui.engine.engine_for import engine_for
 from fwtui.experiment.device import DeviceId
-from fwtui.measure.cuda_errors import what_the_kernel_did, why_not_started
-from fwtui.measure.job import Job
-from fwtui.measure.own_kernel import kernel_here, own_words
+from fwtui.measure.cuda_errors import describe_kernel_fault, describe_start_failure
+from fwtui.measure.run_context import RunContext
+from fwtui.measure.user_kernel_process import describe_user_error, resolve_kernel
 from fwtui.stream import codec, events, requests
 
 if TYPE_CHECKING:
@@ -81,7 +81,9 @@ class Worker:
                 self.serve(request)
             except BaseException as error:
                 code, sentence, process_lost = self._diagnosis(error)
-                complaint = "" if isinstance(request, requests.ProbeRequest) else own_words(error, request.experiment.kernel)
+                complaint = (
+                    "" if isinstance(request, requests.ProbeRequest) else describe_user_error(error, request.experiment.kernel)
+                )
                 if complaint and code == "error":  # the user's mistake, and no damage to this process
                     self.tell(requests.last_word(request, self.now(), "failed", complaint))
                     continue
@@ -106,7 +108,7 @@ class Worker:
             return
         runner, experiment = self._measuring(), request.experiment
         try:
-            kernel = kernel_here(experiment, request.own)
+            kernel = resolve_kernel(experiment, request.own)
         except Refused as refusal:
             if isinstance(request, requests.RunRequest):
                 parts = (events.PhaseName("all", "all rounds"),)
@@ -115,11 +117,11 @@ class Worker:
             self.tell(requests.last_word(request, self.now(), "failed", str(refusal)))
             return
         engine = self._engine(experiment.runs_on)
-        job = Job(request.run, experiment, kernel, engine, partial(self._check, request.run), self.tell, self.now)
+        context = RunContext(request.run, experiment, kernel, engine, partial(self._check, request.run), self.tell, self.now)
         if isinstance(request, requests.AnswerRequest):
-            runner.answer(job, request.checksum)
+            runner.answer(context, request.checksum)
         else:
-            runner.run(job, request.brief, request.own if request.tell_source else "")
+            runner.run(context, request.brief, request.own if request.tell_source else "")
 
     def _measuring(self) -> Runner:
         if self._runner is None:
@@ -147,7 +149,7 @@ class Worker:
         os._exit(0)
 
     def _diagnosis(self, error: BaseException) -> tuple[str, str, bool]:
-        return diagnosis(error)
+        return diagnose(error)
 
     def _check(self, run: int) -> None:
         if run in self._cancelled:
@@ -161,7 +163,7 @@ class Worker:
         return engine
 
 
-def diagnosis(error: BaseException) -> tuple[str, str, bool]:
+def diagnose(error: BaseException) -> tuple[str, str, bool]:
     """(code, sentence, whether this process must end) for an exception from a run."""
     words = clean(str(error)) or type(error).__name__
     if isinstance(error, MemoryError):
@@ -173,9 +175,9 @@ def diagnosis(error: BaseException) -> tuple[str, str, bool]:
         return "disk", f"no space is left for compiled kernels in {clean(cache)}; free some, or set XDG_CACHE_HOME", False
     kind = type(error)
     if kind.__name__ == "CudaSupportError":
-        return "cuda", f"CUDA does not start here ({why_not_started(words)}); `fwtui doctor` says what is missing", True
+        return "cuda", f"CUDA does not start here ({describe_start_failure(words)}); `fwtui doctor` says what is missing", True
     if "cuda" in kind.__module__ or kind.__name__.startswith("Cuda") or "CUDA_ERROR" in words:
-        did = what_the_kernel_did(words)
+        did = describe_kernel_fault(words)
         message = f"the kernel {did}: {words}" if did else f"the GPU reported an error: {words}"
         return "cuda", f"{message}; the next run gets a new worker", True
     if kind.__module__.startswith(("mpi4py", "nccl")):

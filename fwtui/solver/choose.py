@@ -64,9 +64,9 @@ def choose_engine(device: str | int | None, n: int, needed_by: str = "") -> Engi
         return cuda_engine(gpu)
     except Exception as error:  # no package, no driver, no such GPU: each has its own exception class
         if must:
-            from fwtui.measure.cuda_errors import why_not_started
+            from fwtui.measure.cuda_errors import describe_start_failure
 
-            raise NoGpu(f"GPU {gpu} cannot be used ({why_not_started(str(error))[:200]}); run `fwtui doctor`") from None
+            raise NoGpu(f"GPU {gpu} cannot be used ({describe_start_failure(str(error))[:200]}); run `fwtui doctor`") from None
         return CPU
 
 

@@ -26,7 +26,7 @@ from fwtui.experiment.device import ALL, DeviceId, RankDevice, places, places_te
 from fwtui.live.rank_job import RankJob, check_job
 from fwtui.machine import hardware, settings
 from fwtui.machine.auto import all_gpus, check_there
-from fwtui.measure.rank import NEXT, of_place
+from fwtui.measure.rank_worker import NEXT, rank_for_device
 from fwtui.stream import events, requests
 from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step, Target
 
@@ -40,7 +40,7 @@ class JobEngine(RankedEngine):
 
     def __init__(self, devices: str):
         self._devices, requested = devices, places(devices)
-        self.ranks = tuple(of_place(rank, place) for rank, place in enumerate(requested))
+        self.ranks = tuple(rank_for_device(rank, place) for rank, place in enumerate(requested))
         self.device = DeviceId("cpu" if requested[0].gpu is None else "cuda", requested[0].gpu or 0)
         self.target, self.stream, self.timed = Target(self.device.backend), None, True
         self.job: RankJob | None = None

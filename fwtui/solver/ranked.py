@@ -19,8 +19,8 @@ from fwtui.engine.ranks import ORDERS, EndOrder, Order, RankWork, RankZeroEngine
 from fwtui.experiment.device import RankDevice
 from fwtui.graphs.adjacency import Arcs, GivenGraph
 from fwtui.graphs.graph import EdgeFacts
-from fwtui.measure.rank import assigned, cores_for, engine_at, of_place
-from fwtui.measure.worker import diagnosis
+from fwtui.measure.rank_worker import assign_devices, cores_for, engine_at, rank_for_device
+from fwtui.measure.worker import diagnose
 from fwtui.solver import choose
 from fwtui.solver.call import Call, Clock
 from fwtui.solver.costs import bytes_a_cell
@@ -108,7 +108,7 @@ class _Member:
     def abort(self, error: BaseException) -> NoReturn:
         """End the whole program: the others may wait for this rank forever."""
         of = self.channel.ranks[self.comm.rank]
-        report(f"{of}: {diagnosis(error)[1]}; all ranks end")
+        report(f"{of}: {diagnose(error)[1]}; all ranks end")
         self.comm.Abort(1)
         os._exit(1)
 
@@ -127,8 +127,8 @@ def _member(comm: Any, on_cpu: bool, falls_back: bool) -> _Member:
     if (on_cpu, falls_back) not in members:
         duplicate = comm.Dup()
         unlink_shared_memory(duplicate)
-        places: tuple[RankDevice, ...] = assigned(duplicate, on_cpu, falls_back)
-        channel = Channel(duplicate.Dup(), [of_place(rank, place) for rank, place in enumerate(places)])
+        places: tuple[RankDevice, ...] = assign_devices(duplicate, on_cpu, falls_back)
+        channel = Channel(duplicate.Dup(), [rank_for_device(rank, place) for rank, place in enumerate(places)])
         engine, _, link = engine_at(places[duplicate.rank], duplicate)
         engine.activate()
         members[on_cpu, falls_back] = _Member(

@@ -38,7 +38,7 @@ class AnswerRequest(Struct, frozen=True, tag="answer", tag_field="ask"):
 
 
 class SampleRequest(Struct, frozen=True, tag="sample", tag_field="ask"):
-    """Sample the warps of a finished run's kernel (fwtui.measure.sample_target)."""
+    """Sample the warps of a finished run's kernel (fwtui.measure.warp_sampling_process)."""
 
     run: RunId
     experiment: Settled

@@ -1,7 +1,7 @@
 """A rank that fails: rank 1 raises MemoryError where a run allocates."""
 
 from fwtui.engine.ranks import Allocate, RankWork
-from fwtui.measure.rank_job import main
+from fwtui.measure.rank_main import main
 
 healthy = Allocate.done_by
 

@@ -17,7 +17,7 @@ from path_checks import by_scipy, check_paths, random_matrix, sparse
 from fwtui.engine.cuda_engine import CudaEngine
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.graphs.library_objects import lazy_of_object, of_object
-from fwtui.measure.job import Job
+from fwtui.measure.run_context import RunContext
 from fwtui.measure.runner import Runner
 from fwtui.solver import choose
 from fwtui.solver.call import Call
@@ -68,7 +68,7 @@ def ran(engine: Any, *asked: Experiment, **more: Any) -> Model:
     runner = Runner()
     for number, experiment in enumerate(asked, 1):
         kernel = kernel_named(experiment.kernel)
-        runner.run(Job(number, settle(experiment), kernel, engine, lambda: None, model.apply, time.monotonic), **more)
+        runner.run(RunContext(number, settle(experiment), kernel, engine, lambda: None, model.apply, time.monotonic), **more)
     return model
 
 

@@ -114,14 +114,14 @@ def test_an_illegal_address_ends_the_worker_and_is_named():
     code = """
 import numpy as np
 from numba import cuda
-from fwtui.measure.worker import diagnosis
+from fwtui.measure.worker import diagnose
 @cuda.jit
 def wild(a):
     a[1 << 40] = 1
 try:
     wild[1, 32](cuda.device_array(4, np.int32)); cuda.synchronize()
 except Exception as error:
-    print(diagnosis(error))
+    print(diagnose(error))
 """
     answer = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=120)
     assert "'cuda'" in answer.stdout and "True)" in answer.stdout, answer

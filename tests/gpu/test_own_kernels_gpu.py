@@ -12,7 +12,7 @@ from small_runs import ran, wrong
 
 import fwtui_kernels
 from fwtui.experiment.experiment import Experiment, kernel_named
-from fwtui.measure.own_kernel import admit_here
+from fwtui.measure.user_kernel_process import register_here
 
 pytestmark = pytest.mark.gpu
 EXAMPLES = Path(fwtui_kernels.__file__).parent / "examples"
@@ -21,7 +21,7 @@ SIZES = (1, 31, 32, 33, 64, 65, 257)
 
 @pytest.mark.parametrize("name", ["one_thread", "tile_32", "tile_64"])
 def test_every_type_tile_size_and_launch_mode_equals_scipy(engine: Any, name: str) -> None:
-    admit_here(name, str(EXAMPLES / f"{name}.py"), "")
+    register_here(name, str(EXAMPLES / f"{name}.py"), "")
     kernel = kernel_named(name)
     asked = [Experiment(kernel=name, n=200, dtype="int32", negative=0.3, density=0.1, repeats=2, verify="full")]
     for n, dtype, tile, launch in product(SIZES, kernel.dtypes, kernel.tiles or (0,), kernel.launch_modes):

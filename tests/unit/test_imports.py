@@ -134,7 +134,12 @@ def test_every_module_imports_alone_and_only_permitted_packages() -> None:
 
 # what needs the packages of the extras cu12 and cu13; a machine without a GPU has none of them
 FOR_A_GPU = {
-    *("fwtui.engine.cuda_engine", "fwtui.measure.pc_sampling", "fwtui.measure.profile_target", "fwtui.measure.sample_target"),
+    *(
+        "fwtui.engine.cuda_engine",
+        "fwtui.measure.pc_sampling",
+        "fwtui.measure.profile_process",
+        "fwtui.measure.warp_sampling_process",
+    ),
     *(f"fwtui_kernels.compiled.{name}" for name in ("compiler", "cuda_intrinsics", "driver_calls", "cuda_memory", "gpu")),
     "fwtui_kernels.programs.nvrtc",
 }

@@ -12,7 +12,7 @@ from compiled_off_gpu import compiled_op, nvdisasm
 from fwtui.analysis.warps import derived
 from fwtui.experiment.experiment import kernel_named
 from fwtui.live.watching import compile_kernel
-from fwtui.measure.listings import inner_loop, listing, minimums, opcode, relaxations
+from fwtui.measure.code_listing import build_listing, inner_loop, minimums, opcode, relaxations
 from fwtui.stream.listing import MAX_INSTRUCTIONS, MAX_LINES
 from fwtui.stream.trials import CompileRequest
 from fwtui_kernels.compiled import compiler
@@ -68,7 +68,7 @@ def test_the_inner_loop_of_the_champion_is_minimums() -> None:
     names = Counter(opcode(code[place].text) for place in loop)
     done = sum(minimums(name) * count for name, count in names.items())
     assert done >= 256 and sum(names.values()) < 1.7 * done, "hardly more than one instruction for each relaxation"
-    told = listing(code, {})
+    told = build_listing(code, {})
     assert told.total == len(code) and told.relaxations == done and sum(told.mix.values()) <= sum(names.values())
     assert len(told.instructions) == MAX_INSTRUCTIONS and len(told.lines) <= MAX_LINES
     assert all(one.text.strip() for one in told.lines if one.reasons) and told.loop[0] < told.loop[1]
@@ -93,15 +93,17 @@ def test_samples_choose_lines_loop_and_instructions() -> None:
     quiet = inner_loop(code, {3056: {"wait": 1}, 176: {"selected": 9, "wait": 9}})
     assert quiet == range(10, 21), "the loop that was sampled most"
     assert inner_loop(code, {16: {"wait": 9}, 176: {"wait": 1}}) is None, "most samples are in no loop"
-    told = listing(code, {4784: {"wait": 3, "barrier": 2, "drain": 1}}, tell_source=False)
+    told = build_listing(code, {4784: {"wait": 3, "barrier": 2, "drain": 1}}, tell_source=False)
     assert told.instructions[-1].reasons == {"wait": 3, "barrier": 2, "other": 1} and told.instructions[-1].offset == 4784
     few = {16 * place: {"wait": 1} for place in range(250)}
-    one, other = (listing(code, {**few, 3056: {"wait": 900}, 16 * cold: {"wait": 2}}, tell_source=False) for cold in (30, 40))
+    one, other = (
+        build_listing(code, {**few, 3056: {"wait": 900}, 16 * cold: {"wait": 2}}, tell_source=False) for cold in (30, 40)
+    )
     assert [a.offset for a in one.instructions] == [*range(3040, 3201, 16)], "the loop, and none that is sampled a little"
     assert [a.text for a in one.instructions] == [a.text for a in other.instructions], "whatever is sampled a little more"
-    wide = listing(code, {16 * place: {"wait": 2 + place} for place in range(300)}, tell_source=False)
+    wide = build_listing(code, {16 * place: {"wait": 2 + place} for place in range(300)}, tell_source=False)
     assert len(wide.instructions) <= MAX_INSTRUCTIONS and wide.instructions[-1].offset == 4784
-    flat = listing(code, {16 * place: {"wait": 1} for place in range(100, 300)}, tell_source=False)
+    flat = build_listing(code, {16 * place: {"wait": 1} for place in range(100, 300)}, tell_source=False)
     assert len(flat.instructions) == MAX_INSTRUCTIONS and flat.instructions[0].offset == 1600, "each has half a percent"
 
 
@@ -149,7 +151,7 @@ def tagged_line(path: Path) -> int:
 @pytest.mark.skipif(nvdisasm() is None, reason="nvdisasm is not installed (the wheel nvidia-cuda-nvdisasm)")
 def test_each_line_has_its_instructions() -> None:
     code = instructions("katz-kider", "rest")
-    told = listing(code, {})
+    told = build_listing(code, {})
     assert told.total == len(code) > 20 and not any(opcode(one.text).startswith(("STL", "LDL")) for one in code), "no spills"
     assert any(opcode(one.text) == "VIADDMNMX" for one in told.instructions) and "relaxations per cycle; " in derived(told)
     place = [(line.file, line.line) for line in told.lines].index(("k45_katz_kider.py", 13))

@@ -29,7 +29,7 @@ from fwtui.graphs.vertices import Vertices
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
 from fwtui.measure import runner as worker_side
-from fwtui.measure.job import Job
+from fwtui.measure.run_context import RunContext
 from fwtui.measure.runner import Runner
 from fwtui.stream import codec, events, requests
 from fwtui.stream.model import Model
@@ -132,9 +132,9 @@ class Bench:
         self.runner.run(self.job(number), brief)
         return self.model.runs[number].summary
 
-    def job(self, number: int, check: Callable[[], None] = never) -> Job:
+    def job(self, number: int, check: Callable[[], None] = never) -> RunContext:
         experiment = self.asked[number]
-        return Job(number, experiment, kernel_named(experiment.kernel), self.engine, check, self._take, self._now)
+        return RunContext(number, experiment, kernel_named(experiment.kernel), self.engine, check, self._take, self._now)
 
     def ask(self, number: int) -> events.Answers:
         """Request the answers and return their only event."""
@@ -227,10 +227,13 @@ def test_answers_of_a_changed_file_are_refused(bench: Bench, tmp_path: Path) -> 
 
 def test_runs_without_distances_have_no_answers(bench: Bench) -> None:
     cells = np.array([[0, 1], [-(2**31), 0]], dtype=np.int32)
-    assert "not numbers" in worker_side.answers(worker_side.Distances(1, cells, Vertices(range(2)), "x")).note
-    assert "not numbers" in worker_side.answers(worker_side.Distances(1, np.full((2, 2), np.nan), Vertices(range(2)), "x")).note
+    assert "not numbers" in worker_side.summarise_distances(worker_side.Distances(1, cells, Vertices(range(2)), "x")).note
+    assert (
+        "not numbers"
+        in worker_side.summarise_distances(worker_side.Distances(1, np.full((2, 2), np.nan), Vertices(range(2)), "x")).note
+    )
     beyond = np.array([[0, 1e20], [1, 0]], dtype=np.float32)
-    assert "beyond 1e+15" in worker_side.answers(worker_side.Distances(1, beyond, Vertices(range(2)), "x")).note
+    assert "beyond 1e+15" in worker_side.summarise_distances(worker_side.Distances(1, beyond, Vertices(range(2)), "x")).note
     assert bench.run(1, n=1) is not None and bench.model.runs[1].summary is not None
 
 

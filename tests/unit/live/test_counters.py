@@ -25,7 +25,7 @@ from fwtui.experiment.experiment import Experiment, as_it_ran, settle
 from fwtui.live import counters, ncu
 from fwtui.live.counters import METRICS, counter_text, measure, read
 from fwtui.live.session import Live, Profile
-from fwtui.measure.passes import representatives
+from fwtui.measure.repetitions import representatives
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import ProfiledLaunch, ProfileRequest
@@ -160,7 +160,7 @@ class TestMeasure:
         assert set(option["--metrics"].split(",")) == {m.names.split()[0] for m in METRICS if m.names}
         *program, request = asked[asked.index(sys.executable) :]
         experiment, own = (json.loads(request)[name] for name in ("experiment", "own"))
-        assert program == [sys.executable, "-P", "-m", "fwtui.measure.profile_target"]
+        assert program == [sys.executable, "-P", "-m", "fwtui.measure.profile_process"]
         assert experiment["options"] == {"threads": 64} and experiment["launch"], "it is settled"
         assert own == "", "a rung has no file of the user's"
 
@@ -305,7 +305,7 @@ def test_a_later_count_of_an_op_replaces_the_earlier() -> None:
 
 
 def test_the_profiled_program_launches_each_op_once_under_the_profiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    counted = pytest.importorskip("fwtui.measure.profile_target", exc_type=ImportError)
+    counted = pytest.importorskip("fwtui.measure.profile_process", exc_type=ImportError)
     from fwtui.engine.engine import HostEngine
     from fwtui_kernels.plan import Target
     from fwtui_kernels.programs.cpu_program import CpuProgram

@@ -162,7 +162,7 @@ def test_other_runs_are_not_sampled_and_an_opened_gpu_is_closed(
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_of_several_ranks_the_first_is_sampled_without_the_others(ranks: int) -> None:
     pytest.importorskip("cuda.bindings", reason="the CUDA packages are not installed")
-    from fwtui.measure import pc_sampling, sample_target
+    from fwtui.measure import pc_sampling, warp_sampling_process
 
     place = pc_sampling.InstructionPlace(1, "f", 16)
 
@@ -171,10 +171,10 @@ def test_of_several_ranks_the_first_is_sampled_without_the_others(ranks: int) ->
         return pc_sampling.PcSamples({place: {"wait": 3, "selected": 1}}, 0)
 
     sampler = cast(pc_sampling.PcSampler, SimpleNamespace(samples=samples))
-    context = sample_target.SampledContext(HostEngine(Target("cpu")), sampler)
+    context = warp_sampling_process.SampledContext(HostEngine(Target("cpu")), sampler)
     asked = as_it_ran(settle(Experiment(kernel="distributed-cpu", n=100, tile=32, devices=",".join(["cpu"] * ranks))), CPU)
     told: list[Any] = []
-    assert sample_target.sample(SampleRequest(7, asked, vertices=100, seconds=0.001), context, told.append) == ""
+    assert warp_sampling_process.sample(SampleRequest(7, asked, vertices=100, seconds=0.001), context, told.append) == ""
     found = [one for one in told if isinstance(one, events.WarpSamples)]
     assert {one.op for one in found} == {"pivot", "row", "column", "rest"}
     assert {one.rank for one in found} == ({0} if ranks > 1 else {None})
@@ -183,7 +183,7 @@ def test_of_several_ranks_the_first_is_sampled_without_the_others(ranks: int) ->
 
 def test_the_longest_op_is_sampled_before_the_second_is_over_and_more_coarsely_where_the_buffer_was_full() -> None:
     pytest.importorskip("cuda.bindings", reason="the CUDA packages are not installed")
-    from fwtui.measure import pc_sampling, sample_target
+    from fwtui.measure import pc_sampling, warp_sampling_process
 
     periods: list[int] = []
 
@@ -192,46 +192,46 @@ def test_the_longest_op_is_sampled_before_the_second_is_over_and_more_coarsely_w
         periods.append(period)
         return pc_sampling.PcSamples({pc_sampling.InstructionPlace(1, "f", 16): {"wait": 3}}, 0, full=len(periods) == 1)
 
-    context = sample_target.SampledContext(
+    context = warp_sampling_process.SampledContext(
         HostEngine(Target("cpu")), cast(pc_sampling.PcSampler, SimpleNamespace(samples=samples))
     )
     asked = as_it_ran(settle(Experiment(kernel="tiled-cpu", n=100, tile=32)), CPU)
     request, told = SampleRequest(7, asked, vertices=100, seconds=0.001, most_seconds=1.0), list[Any]()
-    note = sample_target.sample(request, context, told.append, until=0.0)
+    note = warp_sampling_process.sample(request, context, told.append, until=0.0)
     assert note == "pivot, panels not sampled, as that takes longer than 1.00 s; --samples on does"
     assert [one.op for one in told if isinstance(one, events.WarpSamples)] == ["rest"]
-    assert periods[1] == periods[0] + sample_target.COARSER and told[0].cycles == 1 << periods[1]
+    assert periods[1] == periods[0] + warp_sampling_process.COARSER and told[0].cycles == 1 << periods[1]
 
 
 def test_ops_of_similar_time_with_separate_functions_are_sampled_together() -> None:
     pytest.importorskip("cuda.bindings", reason="the CUDA packages are not installed")
     from fwtui.measure.pc_sampling import InstructionPlace, PcSamples
-    from fwtui.measure.sample_target import SampledLaunches, sessions
+    from fwtui.measure.warp_sampling_process import SampledLaunches, group_launches
 
     def launches(op: str, period: int, *functions: str) -> SampledLaunches:
         return SampledLaunches(Step(op, op, (), Cost(1, 1), (), ()), 1, period, frozenset((1, name) for name in functions))
 
     given = launches("rest", 12, "f"), launches("row", 10, "g"), launches("column", 10, "g"), launches("pivot", 8, "h")
-    assert [[one.step.op for one in together] for together in sessions(given)] == [["pivot", "row"], ["column", "rest"]]
+    assert [[one.step.op for one in together] for together in group_launches(given)] == [["pivot", "row"], ["column", "rest"]]
     unknown = launches("rest", 10), launches("row", 10)
-    assert [len(together) for together in sessions(unknown)] == [1, 1]
+    assert [len(together) for together in group_launches(unknown)] == [1, 1]
     places = {InstructionPlace(crc, name, 16): {"wait": 1} for crc, name in ((1, "f"), (1, "g"), (2, "f"))}
     assert list(PcSamples(places, 3).of({(1, "f")}).by_place) == [InstructionPlace(1, "f", 16)]
 
 
 def test_cached_code_is_disassembled_before_the_run_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("cuda.bindings", reason="the CUDA packages are not installed")
-    from fwtui.measure import sample_target
+    from fwtui.measure import warp_sampling_process
     from fwtui_kernels.compiled import cubin_cache
 
     begun: list[bytes] = []
     asked = as_it_ran(settle(Experiment(kernel="katz-kider", n=256)), FIRST_GPU)
-    monkeypatch.setattr(sample_target, "disassembler", lambda: SimpleNamespace(begin=begun.append))
+    monkeypatch.setattr(warp_sampling_process, "disassembler", lambda: SimpleNamespace(begin=begun.append))
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     engine, ahead = HostEngine(Target("cuda", (9, 0), multiprocessors=132)), SampleRequest(7, asked, vertices=256, ahead=True)
-    sample_target.get_ready(ahead, engine)
+    warp_sampling_process.prepare_disassembly(ahead, engine)
     assert begun == []
-    kernel, shape, _ = sample_target.planned(ahead, engine)
+    kernel, shape, _ = warp_sampling_process.plan_request(ahead, engine)
     function = cast(Any, engine.build(kernel, shape)).ops["rest"].function
     types = ("array(float32, 2d, C)", "int32")
     name = cubin_cache.key(function.py_func, function.targetoptions, types, (9, 0))

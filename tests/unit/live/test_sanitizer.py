@@ -113,7 +113,7 @@ def test_each_check_is_a_finding(tool: FakeTool) -> None:
         ("racecheck", "right", "compute-sanitizer finds no race in shared memory, up to n = 81"),
     ]
     words = tool.call()
-    assert words[:2] == ["--tool", "memcheck"] and words[-1] == "fwtui.measure.trial_target"
+    assert words[:2] == ["--tool", "memcheck"] and words[-1] == "fwtui.measure.kernel_test_process"
 
 
 def test_checks_that_fail_to_run_are_reported_as_omitted(tool: FakeTool) -> None:

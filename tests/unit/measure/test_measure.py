@@ -17,9 +17,9 @@ from fwtui.engine.loaded import LoadedKernel
 from fwtui.engine.memory import check_memory
 from fwtui.experiment.experiment import Experiment
 from fwtui.measure import statistics
-from fwtui.measure.job import Job
-from fwtui.measure.passes import MAX_ROUNDS, Passes, occupancies, parts_of, rounds_of
-from fwtui.measure.worker import diagnosis
+from fwtui.measure.repetitions import MAX_ROUNDS, Repetitions, occupancies, phase_parts, sample_rounds
+from fwtui.measure.run_context import RunContext
+from fwtui.measure.worker import diagnose
 from fwtui.stream import events
 from fwtui_kernels import registry
 from fwtui_kernels.parts import blocked
@@ -53,8 +53,8 @@ def taken(*seconds: float) -> statistics.Samples:
 
 
 def test_samples_know_their_sum_and_few_or_short_ones_are_indicative() -> None:
-    assert statistics.indicative(taken(*[1.0] * 9)) and statistics.indicative(taken(*[0.01] * 49))
-    assert not statistics.indicative(taken(*[1.0] * 10)) and not statistics.indicative(taken(*[0.01] * 51))
+    assert statistics.has_low_confidence(taken(*[1.0] * 9)) and statistics.has_low_confidence(taken(*[0.01] * 49))
+    assert not statistics.has_low_confidence(taken(*[1.0] * 10)) and not statistics.has_low_confidence(taken(*[0.01] * 51))
     samples = taken(3.0, 1.0, 2.0)
     assert samples.total == 6.0 and samples.middle == 2.0 and samples.width == 0.5
     samples = taken(*[1.0] * 100)
@@ -69,7 +69,7 @@ def test_samples_know_their_sum_and_few_or_short_ones_are_indicative() -> None:
 
 def test_repetitions_stop_when_they_are_enough() -> None:
     def enough(samples: list[float], repeats: int, budget: float, wall: float = 0.0) -> bool:
-        return statistics.enough(taken(*samples), repeats, budget, wall)
+        return statistics.is_converged(taken(*samples), repeats, budget, wall)
 
     assert not enough([], 0, 5.0)
     assert not enough([1.0] * 2, 3, 0.1) and enough([1.0] * 3, 3, 0.1), "a count that was asked for is kept to"
@@ -123,8 +123,8 @@ def test_progress_only_rises_and_the_budget_bounds_what_is_left(
     engine.timed_repetition = lambda *_: lambda check: spend(next(coming))
     program: Any = SimpleNamespace(restore=lambda *_: spend(between))
     experiment = Experiment(kernel="serial", budget=5.0, **asked)
-    job = Job(1, experiment, registry()["serial"], engine, never, told.append, lambda: clock)
-    Passes(job, LoadedKernel(job.kernel, engine, program, [], [])).clean(statistics.Samples(), guess=seconds[0])
+    job = RunContext(1, experiment, registry()["serial"], engine, never, told.append, lambda: clock)
+    Repetitions(job, LoadedKernel(job.kernel, engine, program, [], [])).run_timed(statistics.Samples(), guess=seconds[0])
     progress = [event for event in told if isinstance(event, events.Progress)]
     assert progress[0].done == 0.0
     assert all(before.done <= after.done < 1.0 for before, after in pairwise(progress))
@@ -137,9 +137,9 @@ def test_progress_only_rises_and_the_budget_bounds_what_is_left(
 def test_no_repetitions_are_expected_if_nothing_is_timed(timed: bool, more: float) -> None:
     told: list[Any] = []
     engine: Any = SimpleNamespace(timed=timed)
-    job = Job(1, Experiment(kernel="serial", budget=5.0), registry()["serial"], engine, never, told.append, lambda: 0.0)
+    job = RunContext(1, Experiment(kernel="serial", budget=5.0), registry()["serial"], engine, never, told.append, lambda: 0.0)
     it = LoadedKernel(job.kernel, engine, cast(Any, None), [step("a", 1), step("a", 1)], [])
-    half = Passes(job, it).progress(-500.0, alone=False)
+    half = Repetitions(job, it).progress(-500.0, alone=False)
     half(1)
     assert told[0].done == 0.5 and 500.0 <= told[0].left - more < 600.0
 
@@ -155,7 +155,7 @@ def test_parts_and_rounds_add_up(rounds: int) -> None:
     parts = stretches(plan)
     random = np.random.default_rng(rounds)
     seconds = [float(s) for s in random.random(len(parts))]
-    told = parts_of(parts, seconds, PHASES)
+    told = phase_parts(parts, seconds, PHASES)
     assert [p.phase for p in told] == (["pivot"] if rounds == 1 else list(PHASES))
     assert sum(p.seconds for p in told) == pytest.approx(sum(seconds))
     assert sum(p.launches for p in told) == len(plan)
@@ -164,7 +164,7 @@ def test_parts_and_rounds_add_up(rounds: int) -> None:
     assert sum(p.link_bytes for p in told) == 0
     assert told[0].seconds == pytest.approx(sum(s for s, p in zip(seconds, parts, strict=True) if p.phase == "pivot"))
 
-    sampled = rounds_of(parts, seconds, PHASES)
+    sampled = sample_rounds(parts, seconds, PHASES)
     assert len(sampled) <= MAX_ROUNDS
     every = math.ceil(rounds / MAX_ROUNDS)
     assert [r[0] for r in sampled] == ([] if rounds == 1 else list(range(0, rounds, every)))
@@ -182,7 +182,7 @@ def test_batches_end_where_the_phase_changes() -> None:
     assert [(s.phase, len(s.steps), s.cost.relaxations) for s in found] == [("a", 2, 3), ("b", 1, 4), ("a", 1, 8)]
     assert [s for stretch in found for s in stretch.steps] == plan and stretches([]) == []
     parts = [PhaseStretch("pivot", (step("pivot", 1, 10), step("pivot", 1, 20)))]
-    (told,) = parts_of(parts, [0.5], PHASES)
+    (told,) = phase_parts(parts, [0.5], PHASES)
     assert (told.device_bytes, told.link_bytes, told.launches) == (30, 60, 2)
     plan = [step("a", 1, op="x"), step("a", 1, op="y"), step("b", 1, op="x"), step("b", 1, op="z")]
     assert [(s.op, s.phase) for s in one_of_each_op(plan)] == [("x", "a"), ("y", "a"), ("z", "b")]

@@ -9,7 +9,7 @@ from data.broken_kernels import edits
 import fwtui_kernels
 from fwtui.commands.new import python
 from fwtui.live.watching import compile_kernel
-from fwtui.measure.off_gpu_compile import rewrites
+from fwtui.measure.compile_process import rewrites
 from fwtui.stream.trials import CompileRequest
 from fwtui_kernels.own import files_of
 

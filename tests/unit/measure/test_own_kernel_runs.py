@@ -12,10 +12,10 @@ from fwtui.analysis.plan_frames import PlanFrames, frames_of
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import HostEngine
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
-from fwtui.measure import own_kernel
-from fwtui.measure.job import Job
-from fwtui.measure.own_kernel import KernelRequest, admit_here, recorded_plan, reply_to
+from fwtui.measure import user_kernel_process
+from fwtui.measure.run_context import RunContext
 from fwtui.measure.runner import Runner
+from fwtui.measure.user_kernel_process import KernelRequest, recorded_plan, register_here, reply_to
 from fwtui.stream import codec, events
 from fwtui_kernels.own import fingerprint
 from fwtui_kernels.plan import Shape, Target
@@ -23,7 +23,7 @@ from fwtui_kernels.plan import Shape, Target
 
 @pytest.fixture(autouse=True)
 def _not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_kernel, "_loaded", {})
+    monkeypatch.setattr(user_kernel_process, "_loaded", {})
 
 
 def ran(path: Path, **more: Any) -> list[events.Event]:
@@ -31,7 +31,7 @@ def ran(path: Path, **more: Any) -> list[events.Event]:
     admit_here("mine", str(path), "")
     said: list[events.Event] = []
     asked = settle(Experiment(kernel="mine", n=7, repeats=2, verify="full"))
-    job = Job(1, asked, kernel_named("mine"), HostEngine(Target("cpu")), never, said.append, time.monotonic)
+    job = RunContext(1, asked, kernel_named("mine"), HostEngine(Target("cpu")), never, said.append, time.monotonic)
     Runner().run(job, **more)
     return [event for one in said if isinstance(event := codec.decode(codec.encode(one)[:-1]), events.Event)]
 
@@ -74,18 +74,18 @@ def test_the_source_is_recorded_only_on_request(tmp_path: Path) -> None:
     assert [part.first for part in cuda] == [1, 201, 401] and cuda[0].lines[0] == "    int x;"
     (tmp_path / "mine.cu").write_text("x" * 99 + "\n" + ("y" * 99 + "\n") * 3000)
     parts = [event for event in ran(path, source=str(path)) if isinstance(event, events.Source)]
-    assert sum(len(line) for part in parts for line in part.lines) < own_kernel.MAX_SOURCE
+    assert sum(len(line) for part in parts for line in part.lines) < user_kernel_process.MAX_SOURCE
     assert parts[-1].lines[-1] == "(the rest was not recorded)"
 
 
 def test_a_run_is_verified_as_requested_and_errors_are_reported(tmp_path: Path) -> None:
     path = written(tmp_path)
-    admit_here("mine", str(path), fingerprint(path))
+    register_here("mine", str(path), fingerprint(path))
     asked = settle(Experiment(kernel="mine", n=7))
     path.write_text(path.read_text() + "# saved again\n")
     with pytest.raises(Refused, match=r"mine.py was changed after this run was asked for; ask for it again"):
-        admit_here("mine", str(path), asked.code)
-    admit_here("mine", str(path), settle(changed(asked, code="")).code)
+        register_here("mine", str(path), asked.code)
+    register_here("mine", str(path), settle(changed(asked, code="")).code)
     path = written(tmp_path, "mine.py", ("    n = shape.n\n", "    n = shape.n // abs(shape.n - 6)\n"))
     assert reply_to(KernelRequest(str(path), "mine")).wrong == ""
     answer = reply_to(KernelRequest(str(path), "mine", Shape(6)))

@@ -18,8 +18,8 @@ from fwtui.engine.engine import HostEngine
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import NO_PATH, fletcher64
-from fwtui.measure import rank
-from fwtui.measure.job import Job
+from fwtui.measure import rank_worker
+from fwtui.measure.run_context import RunContext
 from fwtui.measure.runner import Runner
 from fwtui.stream import events
 from fwtui.stream.events import SAMPLES_TOLD
@@ -42,7 +42,7 @@ class Bench:
         self.events.clear()
         experiment = settle(Experiment(**{"verify": "full", "repeats": 2, **asked}))
         kernel = instead or kernel_named(experiment.kernel)
-        self.runner.run(Job(number, experiment, kernel, self.engine, check, self.events.append, self.now))
+        self.runner.run(RunContext(number, experiment, kernel, self.engine, check, self.events.append, self.now))
         model = model_of(self.events)
         return model.runs[number]
 
@@ -346,7 +346,7 @@ def test_each_ranks_phases_are_sent_and_their_work_adds_up() -> None:
 def test_an_error_of_mpi_waits_as_another_rank_may_have_died() -> None:
     slept: list[float] = []
     of_mpi = type("Exception", (Exception,), {"__module__": "mpi4py.MPI"})
-    assert "MPI" in rank.rank_diagnosis(of_mpi("MPI_ERR_OTHER"), slept.append)[1] and slept == [rank.DEATH_SEEN]
-    assert rank.rank_diagnosis(ValueError("a bug"), slept.append)[1].startswith("ValueError: a bug") and slept == [
-        rank.DEATH_SEEN
+    assert "MPI" in rank_worker.rank_diagnosis(of_mpi("MPI_ERR_OTHER"), slept.append)[1] and slept == [rank_worker.DEATH_SEEN]
+    assert rank_worker.rank_diagnosis(ValueError("a bug"), slept.append)[1].startswith("ValueError: a bug") and slept == [
+        rank_worker.DEATH_SEEN
     ]

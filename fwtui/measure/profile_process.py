@@ -1,6 +1,6 @@
 """The target of a profiler: one launch of each of a kernel's operations between cuProfilerStart and cuProfilerStop.
 
-`python -P -m fwtui.measure.profile_target REQUEST`: a ProfileRequest as JSON, as a profiler has its own stdin. A ProfiledLaunch
+`python -P -m fwtui.measure.profile_process REQUEST`: a ProfileRequest as JSON, as a profiler has its own stdin. A ProfiledLaunch
 on stdout before each such launch describes it.
 """
 
@@ -12,10 +12,10 @@ import time
 from fwtui.common.serve import Parent, serve
 from fwtui.engine.engine_for import engine_for
 from fwtui.experiment.experiment import changed
-from fwtui.measure.job import Job
-from fwtui.measure.own_kernel import kernel_here
-from fwtui.measure.passes import representatives
+from fwtui.measure.repetitions import representatives
+from fwtui.measure.run_context import RunContext
 from fwtui.measure.runner import Runner
+from fwtui.measure.user_kernel_process import resolve_kernel
 from fwtui.stream.requests import ProfiledLaunch, ProfileRequest
 from fwtui_kernels.compiled import driver_calls
 
@@ -23,9 +23,9 @@ from fwtui_kernels.compiled import driver_calls
 def count(request: ProfileRequest, parent: Parent) -> None:
     """Run the kernel's plan up to the last profiled launch. Raises Refused if it does not fit."""
     experiment = request.experiment
-    kernel, engine = kernel_here(experiment, request.own), engine_for(experiment.runs_on)
-    job = Job(0, changed(experiment, verify="off"), kernel, engine, lambda: None, lambda event: None, time.monotonic)
-    with Runner().ready(job) as (_, _, passes):
+    kernel, engine = resolve_kernel(experiment, request.own), engine_for(experiment.runs_on)
+    context = RunContext(0, changed(experiment, verify="off"), kernel, engine, lambda: None, lambda event: None, time.monotonic)
+    with Runner().ready(context) as (_, _, passes):
         it = passes.loaded
         it.restore()
         steps = representatives(it.plan)

@@ -24,7 +24,7 @@ from fwtui.engine.links import Channel, MpiLink, NcclLink, RankLink, received, v
 from fwtui.engine.ranks import EndOrder, RankWork, RankZeroEngine, decoded, encoded, obey
 from fwtui.experiment.device import CPU, DeviceId, RankDevice
 from fwtui.machine import hardware
-from fwtui.measure.worker import Worker, diagnosis
+from fwtui.measure.worker import Worker, diagnose
 from fwtui.stream import codec, events, requests
 
 FORWARDED = 0.2  # seconds that mpiexec gets to forward the last words
@@ -177,7 +177,7 @@ class Rank:
         self._worker: RankWorker | None = None
         self._ends = threading.Lock()
         self._place = places[world.rank]
-        ranks = tuple(of_place(rank, place) for rank, place in enumerate(places))
+        ranks = tuple(rank_for_device(rank, place) for rank, place in enumerate(places))
         self.of = ranks[world.rank]
         self._channel = Channel(world.Dup(), ranks, lambda: beats.rest())
         beats = self._beats = Heartbeats(
@@ -248,7 +248,7 @@ def rank_diagnosis(error: BaseException, sleep: Callable[[float], object] = time
     """Its code, and what it means in a sentence, unless this rank is ended first: MPI also fails where another one has died."""
     if type(error).__module__.startswith("mpi4py"):
         sleep(DEATH_SEEN)
-    code, sentence, _ = diagnosis(error)
+    code, sentence, _ = diagnose(error)
     return code, sentence
 
 
@@ -260,7 +260,7 @@ def engine_at(place: RankDevice, world: Any) -> tuple[Engine, events.Device | No
     return engine, engine.facts(0.0), NcclLink(world, place.gpu)
 
 
-def assigned(world: Any, on_cpu: bool, falls_back: bool) -> tuple[RankDevice, ...]:
+def assign_devices(world: Any, on_cpu: bool, falls_back: bool) -> tuple[RankDevice, ...]:
     """The GPU with each rank's number on its machine, or everywhere the CPU. Raises NoGpu, on all ranks alike.
 
     With `falls_back`, everywhere the CPU if no machine has enough GPUs.
@@ -283,7 +283,7 @@ def assigned(world: Any, on_cpu: bool, falls_back: bool) -> tuple[RankDevice, ..
     return tuple(RankDevice(host, gpu) for host, gpu in zip(hosts, local, strict=True))
 
 
-def of_place(rank: int, place: RankDevice) -> events.RankOf:
+def rank_for_device(rank: int, place: RankDevice) -> events.RankOf:
     backend = "cpu" if place.gpu is None else "cuda"
     return events.RankOf(rank=rank, backend=backend, gpu=place.gpu or 0, host=place.host)
 

@@ -15,7 +15,7 @@ from fwtui.engine.engine import Engine
 from fwtui.experiment.experiment import FULL_CHECK, SIMULATOR_MAX_N, Experiment
 from fwtui.experiment.generate import fill_numpy, generate
 from fwtui.graphs.graph import GraphInput
-from fwtui.measure.cuda_errors import what_the_kernel_did
+from fwtui.measure.cuda_errors import describe_kernel_fault
 from fwtui.measure.inputs import fill_for
 from fwtui.stream.trials import RACY, WRONG
 from fwtui_kernels.own import describe_error
@@ -33,7 +33,7 @@ class Case(NamedTuple):
     graph: Experiment
 
 
-def ladder(kernel: Kernel, tile: int, simulated: bool, more: Sequence[int] = ()) -> Iterator[Case]:
+def test_graphs(kernel: Kernel, tile: int, simulated: bool, more: Sequence[int] = ()) -> Iterator[Case]:
     """From one vertex up; every kind at two tiles and a bit, every number type at one tile and one more."""
     side = tile if tile > 1 else SIMULATED_SIDE if simulated else WARP
     most = min(kernel.max_n, max(SIMULATOR_MAX_N, side + 1) if simulated else kernel.max_n)
@@ -66,7 +66,7 @@ def ladder(kernel: Kernel, tile: int, simulated: bool, more: Sequence[int] = ())
             yield _case(f"n = {n}", n, first)
 
 
-def affordable(cases: Sequence[Case], tile: int) -> list[Case]:
+def select_affordable(cases: Sequence[Case], tile: int) -> list[Case]:
     """Those that the simulator has time for: one vertex, more than a tile, then the others, as long as there is some."""
     left, families = MAX_SIMULATED, set[str]()
     for case in sorted(cases, key=lambda case: (case.graph.n > 1, case.graph.n <= tile)):
@@ -94,7 +94,7 @@ def tile_of(kernel: Kernel, simulated: bool) -> int:
     return (small if simulated and small else kernel.tile_for(0, simulated)) or 1
 
 
-def watching(active: bool, looked_at: Counter[Any]) -> AbstractContextManager[Any]:
+def watch_accesses(active: bool, looked_at: Counter[Any]) -> AbstractContextManager[Any]:
     """A log of what threads do, in a process of the simulator; None if it is not wanted."""
     if not active:
         return nullcontext()
@@ -103,7 +103,7 @@ def watching(active: bool, looked_at: Counter[Any]) -> AbstractContextManager[An
     return simulator_races.race_log(looked_at)
 
 
-def misuse_in(log: Any, wrong: bool) -> tuple[str, str]:
+def find_misuse(log: Any, wrong: bool) -> tuple[str, str]:
     """What threads must not do, by that log: the outcome, and in words; empty if they do nothing of the kind."""
     if log is None:
         return "", ""
@@ -129,11 +129,11 @@ def all_options(kernel: Kernel, options: Mapping[str, int]) -> tuple[tuple[str, 
     return tuple(sorted((name, options.get(name, value)) for name, value in kernel.defaults))
 
 
-def failure(error: BaseException, path: Path | None) -> str:
+def describe_failure(error: BaseException, path: Path | None) -> str:
     """What an exception says of the kernel, whose file that is."""
     if isinstance(error, Refused):
         return str(error)
-    if did := what_the_kernel_did(str(error)):
+    if did := describe_kernel_fault(str(error)):
         return f"the kernel {did}"
     notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
     message = describe_error(error, path) if path is not None else f"{type(error).__name__}: {error}"

@@ -16,7 +16,7 @@ from fwtui.engine.loaded import LoadedKernel
 from fwtui.engine.ranks import part_of
 from fwtui.measure import statistics
 from fwtui.measure.cpu_loops import inner_loops
-from fwtui.measure.job import TELL_EVERY, Job
+from fwtui.measure.run_context import PROGRESS_SECONDS, RunContext
 from fwtui.measure.statistics import Samples
 from fwtui.stream import events
 from fwtui.stream.stages import PHASE_PASSES, PHASE_SECONDS
@@ -28,153 +28,153 @@ MAX_COPIES, COPY_SECONDS = 5, 0.1  # limits for the copies of a median
 
 
 @dataclass(frozen=True, slots=True)
-class Passes:
+class Repetitions:
     """The operations of a run, and the loaded kernel that they are done with."""
 
-    job: Job
+    context: RunContext
     loaded: LoadedKernel
 
     def compile(self) -> None:
         """Launch each op once on arbitrary data, and report its compiled resources."""
-        engine = self.job.engine
-        with self.job.stage("compile"):
+        engine = self.context.engine
+        with self.context.stage("compile"):
             if self.loaded.program.in_parts:
                 self.loaded.program.prepare(self.loaded.buffers, engine.stream)
             engine.compile(self.loaded.program, self.loaded.plan, self.loaded.buffers)
             if self._on_this_cpu:
-                for op, loop in inner_loops(self.loaded, cached=not self.job.experiment.code):
-                    self.job.tell(events.CpuLoop, op=op, **loop._asdict())
+                for op, loop in inner_loops(self.loaded, cached=not self.context.experiment.code):
+                    self.context.emit_event(events.CpuLoop, op=op, **loop._asdict())
         for estimate in occupancies(self.loaded.program, engine.target):
-            self.job.tell(events.Occupancy, **estimate)
+            self.context.emit_event(events.Occupancy, **estimate)
 
     @property
     def _on_this_cpu(self) -> bool:
         """Whether this process alone computes the run on the CPU."""
-        engine = self.job.engine
+        engine = self.context.engine
         return engine.target.backend == "cpu" and not engine.ranks and not engine.elsewhere
 
     def load(self, matrix: Any) -> None:
         """Load the graph for restore(); the copy is reported apart from reordering."""
-        program, buffers, stream = self.loaded.program, self.loaded.buffers, self.job.engine.stream
+        program, buffers, stream = self.loaded.program, self.loaded.buffers, self.context.engine.stream
         size = program.shape.padded**2 * program.shape.itemsize
         if not (program.in_parts and program.repeatable):
-            with self.job.stage("load", size):
+            with self.context.stage("load", size):
                 self.loaded.load(matrix)
             return
         self._copied("load", size, lambda: program.copy_in(matrix, buffers, stream))
         if program.reorders:
-            with self.job.stage("reorder"):
+            with self.context.stage("reorder"):
                 program.pack(buffers, stream)
 
     def unload(self) -> Any:
         """The result, of the shape of the input, as a host array."""
-        program, buffers, stream = self.loaded.program, self.loaded.buffers, self.job.engine.stream
+        program, buffers, stream = self.loaded.program, self.loaded.buffers, self.context.engine.stream
         size = program.shape.n**2 * program.shape.itemsize
         if not (program.in_parts and program.repeatable):
-            with self.job.stage("unload", size):
+            with self.context.stage("unload", size):
                 return program.unload(buffers, stream)
         if program.reorders:
-            with self.job.stage("reorder back"):
+            with self.context.stage("reorder back"):
                 program.unpack(buffers, stream)
         return self._copied("unload", size, lambda: program.copy_out(buffers, stream))
 
     def _copied(self, name: str, size: int, copy: Callable[[], Any]) -> Any:
         """The median of several copies: the first one includes the driver's one-time work."""
-        self.job.tell(events.Stage, name=name)
+        self.context.emit_event(events.Stage, name=name)
         seconds: list[float] = []
         copied = None
         while not seconds or (len(seconds) < MAX_COPIES and sum(seconds) < COPY_SECONDS):
             copied = None  # so that two results are never in memory at once
-            begin = self.job.now()
+            begin = self.context.now()
             copied = copy()
-            seconds.append(self.job.now() - begin)
-        self.job.tell(events.Stage, name=name, seconds=median(seconds), bytes=size)
+            seconds.append(self.context.now() - begin)
+        self.context.emit_event(events.Stage, name=name, seconds=median(seconds), bytes=size)
         return copied
 
     def warm_up(self, alone: bool = False) -> float:
         """One untimed pass with progress; returns roughly its seconds. `alone`: no timed passes follow."""
         self.loaded.restore()
-        begin = self.job.now()
-        with self.job.stage("warm-up"):
-            self.job.engine.warm_up(
-                self.loaded.program, self.loaded.plan, self.loaded.buffers, self.job.check, self.progress(begin, alone)
+        begin = self.context.now()
+        with self.context.stage("warm-up"):
+            self.context.engine.warm_up(
+                self.loaded.program, self.loaded.plan, self.loaded.buffers, self.context.check, self.progress(begin, alone)
             )
-        return self.job.now() - begin
+        return self.context.now() - begin
 
-    def clean(self, samples: Samples, guess: float) -> None:
+    def run_timed(self, samples: Samples, guess: float) -> None:
         """Timed passes until there are enough; fills `samples`, so that a cancelled run keeps its passes."""
-        job, e = self.job, self.job.experiment
-        timed = job.engine.timed_repetition(self.loaded.program, self.loaded.plan, self.loaded.buffers, e.launch)
-        begin = job.now()
-        last_told, done, used = begin - 2 * TELL_EVERY, 0.0, 0.0
-        with job.stage("clean"):
-            while not statistics.enough(samples, e.repeats, e.budget, job.now() - begin):
-                job.check()
-                if job.now() - last_told > TELL_EVERY:
-                    last_told = job.now()
+        context, e = self.context, self.context.experiment
+        timed = context.engine.timed_repetition(self.loaded.program, self.loaded.plan, self.loaded.buffers, e.launch)
+        begin = context.now()
+        last_told, done, used = begin - 2 * PROGRESS_SECONDS, 0.0, 0.0
+        with context.stage("clean"):
+            while not statistics.is_converged(samples, e.repeats, e.budget, context.now() - begin):
+                context.check()
+                if context.now() - last_told > PROGRESS_SECONDS:
+                    last_told = context.now()
                     done = self._tell_clean(samples, guess, last_told - begin, done)
                 self.loaded.restore()
-                since, before = job.now(), process_time()
-                samples.take(timed(job.check))
+                since, before = context.now(), process_time()
+                samples.take(timed(context.check))
                 used += process_time() - before
                 if len(samples) <= events.SAMPLES_TOLD:
-                    job.tell(events.Sample, seconds=samples[-1], since=since)
+                    context.emit_event(events.Sample, seconds=samples[-1], since=since)
         if self._on_this_cpu and (seconds := sum(samples)):
             each = used / len(samples)
-            job.tell(events.CpuUse, busy=used / seconds, each=each, usable=len(usable_cores()), clock_mhz=clock_mhz())
+            context.emit_event(events.CpuUse, busy=used / seconds, each=each, usable=len(usable_cores()), clock_mhz=clock_mhz())
 
     def _tell_clean(self, samples: Samples, guess: float, wall: float, least: float) -> float:
         """Report the share of the passes done, never less than before, and return it."""
         one = samples.middle if samples else guess
         left = self._until_enough(samples, one, wall)
         done = max(least, wall / (wall + left))
-        self.job.tell(events.Progress, stage="clean", done=done, left=left + one)  # plus the phase pass
+        self.context.emit_event(events.Progress, stage="clean", done=done, left=left + one)  # plus the phase pass
         return done
 
     def _until_enough(self, samples: Samples, one: float, wall: float = 0.0) -> float:
         """Seconds until the last clean pass ends; there is always at least one more."""
-        e = self.job.experiment
+        e = self.context.experiment
         return max(one, statistics.expected_seconds(samples, one, e.repeats, e.budget, wall))
 
-    def by_phase(self) -> float:
+    def run_instrumented(self) -> float:
         """Passes with a clock around each phase; reports the middle one and returns its total."""
-        job, launch = self.job, self.job.experiment.launch
-        parts = job.engine.stretches(self.loaded.plan)
-        phases = tuple(job.phases)
-        run = job.engine.instrumented_repetition(self.loaded.program, parts, self.loaded.buffers, launch)
-        with job.stage("phases"):
+        context, launch = self.context, self.context.experiment.launch
+        parts = context.engine.stretches(self.loaded.plan)
+        phases = tuple(context.phases)
+        run = context.engine.instrumented_repetition(self.loaded.program, parts, self.loaded.buffers, launch)
+        with context.stage("phases"):
             passes: list[StretchTimes] = []
             while not passes or (len(passes) < PHASE_PASSES and sum(timed.total for timed in passes) < PHASE_SECONDS):
                 self.loaded.restore()
-                passes.append(run(job.check))
+                passes.append(run(context.check))
             # one actual pass, not a mixture: its phases add up to its total
             middle = sorted(passes, key=lambda timed: timed.total)[(len(passes) - 1) // 2]
         total, seconds = middle.total, middle.seconds
-        timed_phases = parts_of(parts, seconds, phases, middle.cpu if self._on_this_cpu else None)
-        job.tell(events.Phases, seconds=total, parts=timed_phases, captured=launch == "graph", passes=len(passes))
+        timed_phases = phase_parts(parts, seconds, phases, middle.cpu if self._on_this_cpu else None)
+        context.emit_event(events.Phases, seconds=total, parts=timed_phases, captured=launch == "graph", passes=len(passes))
         for rank, rank_parts in enumerate(middle.ranks):
-            of_rank = parts_of([part_of(part, rank) for part in parts], rank_parts, phases)
-            job.tell(events.RankPhases, rank=rank, seconds=sum(rank_parts), parts=of_rank)
-        for index, first, row in rounds_of(parts, seconds, phases):
-            job.tell(events.Round, index=index, first=first, seconds=row)
+            of_rank = phase_parts([part_of(part, rank) for part in parts], rank_parts, phases)
+            context.emit_event(events.RankPhases, rank=rank, seconds=sum(rank_parts), parts=of_rank)
+        for index, first, row in sample_rounds(parts, seconds, phases):
+            context.emit_event(events.Round, index=index, first=first, seconds=row)
         return total
 
     def progress(self, begin: float, alone: bool) -> Callable[[int], None]:
         """Reports the warm-up's progress by relaxations, at most ten times a second."""
         done = list(accumulate(s.cost.relaxations for s in self.loaded.plan))
-        alone = alone or not self.job.engine.timed
+        alone = alone or not self.context.engine.timed
         last_told = begin
 
         def tell(finished: int) -> None:
             nonlocal last_told
-            clock = self.job.now()
-            if clock - last_told < TELL_EVERY:
+            clock = self.context.now()
+            if clock - last_told < PROGRESS_SECONDS:
                 return
             last_told = clock
             share = done[finished - 1] / done[-1]
             one = (clock - begin) / share
             left = (1 - share) * one + (0.0 if alone else self._until_enough(Samples(), one) + one)
-            self.job.tell(events.Progress, stage="warm-up", done=share, step=finished - 1, left=left)
+            self.context.emit_event(events.Progress, stage="warm-up", done=share, step=finished - 1, left=left)
 
         return tell
 
@@ -206,7 +206,7 @@ def occupancies(program: Program, target: Target) -> Iterator[dict[str, Any]]:
         }
 
 
-def parts_of(
+def phase_parts(
     parts: Sequence[PhaseStretch], seconds: Sequence[float], phases: Sequence[str], cpu: Sequence[float] | None = None
 ) -> tuple[events.Part, ...]:
     """One Part for each phase that occurs, in the kernel's order; `cpu` are the CPU seconds of each stretch."""
@@ -225,7 +225,7 @@ def parts_of(
     return tuple(part for part in timed_phases if part.launches or part.seconds)
 
 
-def rounds_of(
+def sample_rounds(
     parts: Sequence[PhaseStretch], seconds: Sequence[float], phases: Sequence[str]
 ) -> list[tuple[int, int, tuple[float, ...]]]:
     """At most 64 evenly chosen rounds: (index, relaxations before it, seconds per phase). A round begins at the first phase.

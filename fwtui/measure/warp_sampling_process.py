@@ -1,10 +1,10 @@
-"""Samples where the warps of a kernel wait, in a process of its own: one that has ever sampled is slower, and must time nothing.
+"""The process that samples the warps of a kernel. Sampling slows a process down for good, so this one never times a run.
 
-Of a run on several GPUs it launches what rank 0 does, on the GPU of rank 0.
+For a run on several GPUs it launches the steps of rank 0 on the GPU of rank 0.
 
-`python -P -m fwtui.measure.sample_target ORIGIN`, the session's beginning in monotonic seconds, waits with everything imported
-and the GPU untouched. A SampleRequest on stdin is answered by WarpSamples, CodeText and CodeSamples for every op, then Sampled,
-on stdout; one that comes ahead of the run's end opens the GPU, and is not answered.
+`python -P -m fwtui.measure.warp_sampling_process ORIGIN` imports everything and waits without opening the GPU; ORIGIN is the
+session's start in monotonic seconds. For a SampleRequest on stdin it writes WarpSamples, CodeText and CodeSamples of every kernel
+function, then Sampled. A request with `ahead` only opens the GPU.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for
 from fwtui.engine.loaded import LoadedKernel, loaded
 from fwtui.engine.ranks import own_steps
-from fwtui.measure.listings import code_name, listing
-from fwtui.measure.own_kernel import kernel_here
-from fwtui.measure.passes import representatives
+from fwtui.measure.code_listing import build_listing, code_name
 from fwtui.measure.pc_sampling import PcSampler, PcSamples, SamplingError, only_sampler
+from fwtui.measure.repetitions import representatives
+from fwtui.measure.user_kernel_process import resolve_kernel
 from fwtui.stream import codec, events
 from fwtui.stream.listing import listing_of, shares_of, text_of
 from fwtui.stream.requests import SampleRequest
@@ -59,7 +59,7 @@ SLOW = 0.3  # seconds of a pass from which only the sampled launches run
 RANK = 0  # of several, whose steps are sampled
 
 
-class NoOthers(Link):
+class AbsentRanks(Link):
     """Stands for the other ranks: a panel of theirs is there at once, and changes nothing."""
 
     def broadcast(self, array: Any, owner: int, stream: Any) -> Callable[[], object]:
@@ -111,19 +111,19 @@ class KernelPlan(NamedTuple):
     steps: list[Step]
 
 
-def planned(request: SampleRequest, engine: Engine) -> KernelPlan:
+def plan_request(request: SampleRequest, engine: Engine) -> KernelPlan:
     """Raises Refused."""
     experiment = request.experiment
-    kernel = kernel_here(experiment, request.own)
+    kernel = resolve_kernel(experiment, request.own)
     shape = experiment.shape(request.vertices or experiment.n)
     plan = list(kernel.plan(shape, False))
     if shape.ranks > 1:
-        engine.target = dataclasses.replace(engine.target, rank=RANK, link=NoOthers())
+        engine.target = dataclasses.replace(engine.target, rank=RANK, link=AbsentRanks())
         plan = own_steps(plan, RANK)
     return KernelPlan(kernel, shape, plan)
 
 
-def get_ready(request: SampleRequest, engine: Engine) -> None:
+def prepare_disassembly(request: SampleRequest, engine: Engine) -> None:
     """Have the code that is on the disk disassembled, which takes half a second. Passes may be timed: nothing is launched."""
     kernel, shape, plan = planned(request, engine)
     for cubin in cached_cubins(engine.build(kernel, shape), plan, engine.target.cc or (0, 0)):
@@ -135,7 +135,7 @@ def sample(request: SampleRequest, context: SampledContext, tell: Callable[[even
 
     Raises Refused and SamplingError.
     """
-    kernel, shape, plan = planned(request, context.engine)
+    kernel, shape, plan = plan_request(request, context.engine)
     with loaded(kernel, shape, context.engine, plan=plan) as it:
         steps = [i for i in representatives(plan) if plan[i].rank != EVERY]  # no kernel of this program broadcasts
         work: Counter[str] = Counter()
@@ -150,7 +150,7 @@ def sample(request: SampleRequest, context: SampledContext, tell: Callable[[even
         with context.quiet:
             timed = _timed_launches(it, steps, request.seconds < SLOW, context)
             samples_by_op = _samples_until(
-                until, it, sorted(sessions(timed), key=lambda together: -max(work[one.op] for one in together)), context
+                until, it, sorted(group_launches(timed), key=lambda together: -max(work[one.op] for one in together)), context
             )
         for op, (samples, period) in samples_by_op.items():  # all of them: meanwhile the code is disassembled
             if samples.by_place:
@@ -223,7 +223,7 @@ def _timed(it: LoadedKernel, step: Step, context: SampledContext) -> SampledLaun
     return SampledLaunches(step, times, max(PERIODS[0], min(PERIODS[1], period)), functions)
 
 
-def sessions(launches: Sequence[SampledLaunches]) -> list[list[SampledLaunches]]:
+def group_launches(launches: Sequence[SampledLaunches]) -> list[list[SampledLaunches]]:
     """Those that are sampled together, as beginning to sample takes 0.15 s: with functions of their own, and alike in time."""
     groups: list[list[SampledLaunches]] = []
     for one in sorted(launches, key=lambda one: one.period):
@@ -260,7 +260,7 @@ def _sampled(it: LoadedKernel, together: Sequence[SampledLaunches], context: Sam
 def _events(request: SampleRequest, op: str, sampled: PcSamples, period: int, context: SampledContext) -> list[events.Event]:
     function, at = context.main_function(sampled)
     instructions = context.instructions(function)
-    listed = listing(instructions, at, Path(request.own) if request.own else None, request.tell_source)
+    listed = build_listing(instructions, at, Path(request.own) if request.own else None, request.tell_source)
     every: Counter[str] = Counter()
     for reasons in sampled.by_place.values():
         every.update(reasons)
@@ -301,7 +301,7 @@ def answer(request: SampleRequest, parent: Parent) -> None:
     if request.ahead:
         engine = engine_for(device)
         with suppress(Exception):  # the request that follows meets it again, and tells it
-            get_ready(request, engine)
+            prepare_disassembly(request, engine)
         return
     try:
         engine = engine_for(device)

@@ -14,11 +14,11 @@ from fwtui.stream import events
 from fwtui.stream.run import WAIT
 from fwtui_kernels.plan import Kernel
 
-TELL_EVERY = 0.1  # seconds
+PROGRESS_SECONDS = 0.1  # seconds
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class RunContext:
     """A run's engine and its outlet for events. `now` is the session's clock in seconds."""
 
     run: int
@@ -29,7 +29,7 @@ class Job:
     emit: Callable[[events.Event], None]
     now: Callable[[], float]
 
-    def tell(self, kind: type[events.Event], **facts: Any) -> None:
+    def emit_event(self, kind: type[events.Event], **facts: Any) -> None:
         """An event of that kind, now."""
         self.emit(kind(t=self.now(), run=self.run, **facts))  # type: ignore[call-arg]
 
@@ -37,10 +37,10 @@ class Job:
     def stage(self, name: str, size: int | None = None) -> Iterator[None]:
         """A part of the run, reported when it begins and, with its seconds and bytes, when the device has finished it."""
         begin = self.now()
-        self.tell(events.Stage, name=name)
+        self.emit_event(events.Stage, name=name)
         yield
         self.engine.synchronize()
-        self.tell(events.Stage, name=name, seconds=self.now() - begin, bytes=size)
+        self.emit_event(events.Stage, name=name, seconds=self.now() - begin, bytes=size)
 
     def progress(self, stage: str) -> Callable[[float], None]:
         """Takes the share of a stage that is done, tells it now and then, and ends the stage when the run is cancelled."""
@@ -49,9 +49,9 @@ class Job:
         def tell(share: float) -> None:
             nonlocal last
             self.check()
-            if monotonic() - last >= TELL_EVERY:
+            if monotonic() - last >= PROGRESS_SECONDS:
                 last = monotonic()
-                self.tell(events.Progress, stage=stage, done=min(1.0, share))
+                self.emit_event(events.Progress, stage=stage, done=min(1.0, share))
 
         return tell
 

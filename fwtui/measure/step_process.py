@@ -1,6 +1,6 @@
 """A kernel's own program on a small graph, stopped after every step to show the distances; never timed.
 
-`python -P -m fwtui.measure.step_target`: a StepRequest as JSON on stdin; on stdout one JSON line for each stop,
+`python -P -m fwtui.measure.step_process`: a StepRequest as JSON on stdin; on stdout one JSON line for each stop,
 {"step", "distances"}, null for no path. A kernel that computes in several matrices stops only after its last step.
 """
 
@@ -16,15 +16,15 @@ from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import kernel_named
 from fwtui.graphs.canonical import no_path
 from fwtui.graphs.graph import graph_of
-from fwtui.measure.own_kernel import admit_here
+from fwtui.measure.user_kernel_process import register_here
 from fwtui.stream.requests import DistancesAfter, StepRequest
 from fwtui_kernels.plan import FLOATS, NO_EDGE
 
 
-def look(request: StepRequest, parent: Parent) -> None:
+def send_steps(request: StepRequest, parent: Parent) -> None:
     """Run the plan and send the distances. Raises Refused if the kernel does not take the graph."""
     experiment = request.experiment
-    admit_here(experiment.kernel, request.own, experiment.code)
+    register_here(experiment.kernel, request.own, experiment.code)
     kernel = kernel_named(experiment.kernel)
     matrix = _matrix(request.weights, experiment.dtype)
     graph = graph_of(matrix, integer=True)
@@ -53,4 +53,4 @@ def _matrix(weights: tuple[tuple[float | None, ...], ...], dtype: str) -> np.nda
 
 
 if __name__ == "__main__":
-    serve(StepRequest, look, too_large="the graph does not fit into memory; choose a smaller n")
+    serve(StepRequest, send_steps, too_large="the graph does not fit into memory; choose a smaller n")

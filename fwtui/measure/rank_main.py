@@ -1,4 +1,4 @@
-"""A rank of a job on this machine: `mpiexec -n R python -P -m fwtui.measure.rank_job --devices LIST --origin SECONDS`.
+"""A rank of a job on this machine: `mpiexec -n R python -P -m fwtui.measure.rank_main --devices LIST --origin SECONDS`.
 
 mpiexec forwards requests to the stdin of rank 0 and events from its stdout, where a library's words must not get.
 """
@@ -16,12 +16,12 @@ from fwtui.engine.links import unlink_shared_memory, values_of_all
 from fwtui.experiment.device import places
 from fwtui.stream import codec, events
 
-ROLL = b"ranks"  # begins the line of the ranks' process ids
+PID_LINE = b"ranks"  # begins the line of the ranks' process ids
 BEGINS_WITHIN = 30.0  # seconds
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="fwtui.measure.rank_job")
+    parser = argparse.ArgumentParser(prog="fwtui.measure.rank_main")
     parser.add_argument("--origin", type=float, required=True)
     parser.add_argument("--devices", required=True)
     parser.add_argument("--timeout", type=float, required=True)
@@ -50,7 +50,7 @@ def main() -> None:
             f"mpiexec started {world.size} of {len(devices)} processes as one job: it belongs to another MPI than mpi4py "
             f"({MPI.get_vendor()[0]}); put its own first in PATH"
         )
-    from fwtui.measure.rank import Rank, share_cores
+    from fwtui.measure.rank_worker import Rank, share_cores
 
     share_cores(world, [place.host for place in devices])
     with suppress(OSError, IndexError):
@@ -58,7 +58,7 @@ def main() -> None:
         os.open(args.lifelines[world.rank], os.O_WRONLY)
     roll = values_of_all(world, os.getpid())
     if world.rank == 0:
-        parent.write(b"%s %s\n" % (ROLL, b" ".join(b"%d" % pid for pid in roll)))
+        parent.write(b"%s %s\n" % (PID_LINE, b" ".join(b"%d" % pid for pid in roll)))
     Rank(world, devices, args.timeout, speak, _end_all).serve(parent.descriptor, args.origin, parent.requests)
 
 

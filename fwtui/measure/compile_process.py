@@ -1,4 +1,4 @@
-"""`python -P -m fwtui.measure.off_gpu_compile`: compile a kernel for a GPU that need not be here, and tell what it uses.
+"""`python -P -m fwtui.measure.compile_process`: compile a kernel for a GPU that need not be here, and tell what it uses.
 
 A CompileRequest as JSON on stdin, for which it may wait with the compiler loaded; a Compiled on stdout. A separate process,
 because only those load a compiler or a kernel's file; what the file prints is discarded.
@@ -18,7 +18,7 @@ from fwtui.analysis.occupancy import MAX_THREADS, STATIC_SHARED, TABLE, occupanc
 from fwtui.common.serve import Parent, serve
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import kernel_named
-from fwtui.measure.listings import innermost, listing
+from fwtui.measure.code_listing import build_listing, innermost
 from fwtui.stream.listing import Listing
 from fwtui.stream.trials import NO_COMPILER, REST, Compiled, CompileRequest, OperationResources
 from fwtui_kernels.compiled.disassembly import Disassembler
@@ -31,7 +31,7 @@ UNTILED_N = 64  # vertices for a kernel without tiles
 REHEARSED = CompileRequest(kernel="naive", capability=(9, 0))  # what makes the compiler ready
 
 
-def compiled(request: CompileRequest) -> Compiled:
+def compile_kernel(request: CompileRequest) -> Compiled:
     """What the compiler says of every operation of the plan."""
     path = Path(request.path) if request.path else None
     try:
@@ -127,7 +127,7 @@ def _check_limits(op: Any, step: Any, code: Any, request: CompileRequest) -> Non
 
 def _listing(disassembler: Disassembler, found: Any, request: CompileRequest) -> Listing:
     code = disassembler.functions(found.cubin).get(found.entry, ())
-    return listing(code, {}, Path(request.path) if request.path else None)
+    return build_listing(code, {}, Path(request.path) if request.path else None)
 
 
 def rewrites(ptx: str) -> bool:
@@ -164,9 +164,9 @@ def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> Any:
 
 
 def _answer(request: CompileRequest, parent: Parent) -> None:
-    reply = compiled(request)
+    reply = compile_kernel(request)
     parent.send(msgspec.structs.replace(reply, wrong=clean(reply.wrong), lacking=clean(reply.lacking)))
 
 
 if __name__ == "__main__":
-    serve(CompileRequest, _answer, ready=lambda: compiled(REHEARSED), quiet=True)
+    serve(CompileRequest, _answer, ready=lambda: compile_kernel(REHEARSED), quiet=True)

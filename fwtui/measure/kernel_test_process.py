@@ -1,8 +1,8 @@
-"""`python -P -m fwtui.measure.trial_target [DEVICE]`: load a kernel, look at its plan, run it on small graphs, a finding each.
+"""The process that tests a kernel: it loads it, checks its plan, and runs it on small graphs.
 
-A TrialRequest as JSON on stdin, for which it may wait with that device made ready; on stdout one JSON line for each case that
-begins and for each finding. What the kernel's file prints goes to stderr. Whatever ends this process is told by the one that
-started it (fwtui.live.trial).
+`python -P -m fwtui.measure.kernel_test_process [DEVICE]` prepares the device and waits for a TrialRequest on stdin. It writes a
+JSON line to stdout for each case that begins and for each finding; the kernel file prints to stderr. Its parent reports a crash
+or a hang (fwtui.live.trial).
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from fwtui.experiment.experiment import FULL_CHECK, kernel_named
 from fwtui.graphs.canonical import NO_DISTANCE, canonical, fletcher64
 from fwtui.graphs.graph import GraphInput
 from fwtui.measure.first_difference import first_difference
-from fwtui.measure.trial_cases import (
+from fwtui.measure.kernel_test_cases import (
     Case,
-    affordable,
     all_options,
-    failure,
+    describe_failure,
+    find_misuse,
     graph_and_shape,
-    ladder,
-    misuse_in,
     runs_once,
+    select_affordable,
+    test_graphs,
     tile_of,
-    watching,
+    watch_accesses,
 )
 from fwtui.stream.trials import (
     BROKEN,
@@ -103,7 +103,7 @@ class CaseResult(NamedTuple):
         return next((f"{race}: {'the distances were right all the same' if race.harms else what}" for race in races), "")
 
 
-class TrialRun:
+class KernelTest:
     """One kernel on one device."""
 
     def __init__(self, request: TrialRequest, tell: Tell):
@@ -129,8 +129,8 @@ class TrialRun:
             return
         simulated = engine.target.backend == "simulator"
         tile, fine = self._request.tile or tile_of(kernel, simulated), True
-        cases = list(islice(ladder(kernel, tile, simulated, self._request.sizes), BRIEF if self._request.brief else most))
-        graphs = affordable(cases, tile) if simulated else cases
+        cases = list(islice(test_graphs(kernel, tile, simulated, self._request.sizes), BRIEF if self._request.brief else most))
+        graphs = select_affordable(cases, tile) if simulated else cases
         for case in graphs:
             finding = self._guarded(case.name, lambda case=case: self._try(kernel, engine, case, tile))
             if finding is None:
@@ -154,7 +154,7 @@ class TrialRun:
         except (NotHere, NoTrial) as lacking:
             self._tell(Finding(case="all graphs", outcome=LEFT_OUT, sentence=f"all graphs: left out: {lacking}"))
         except (Exception, SystemExit) as error:
-            sentence = failure(error, Path(self._request.path) if self._request.path else None)
+            sentence = describe_failure(error, Path(self._request.path) if self._request.path else None)
             where = "" if case in (LOADING, PLANNING) or isinstance(error, Refused) else f"{case}: "
             self._tell(Finding(case=case, outcome=BROKEN, sentence=f"{where}{sentence}"))
         return None
@@ -203,7 +203,7 @@ class TrialRun:
         # around a negative cycle any numbers will do that say so
         cyclic = graph.may_have_negative_cycles
         different = 1 if cyclic else len(set(passes.checksums))
-        outcome, misuse = misuse_in(passes.log, passes.failed is not None)
+        outcome, misuse = find_misuse(passes.log, passes.failed is not None)
         again = "it races again" if outcome == RACY else "the same mistake again"
         sentences = [(again if self._explained else misuse)] if misuse else []
         if different > 1 and not misuse and not (passes.failed is not None and passes.failed.odd):
@@ -228,7 +228,7 @@ class TrialRun:
         slow = simulated and runs_once(graph.n, it.program.shape.tile)
         for repeat in range(1 if self._request.brief or slow else SIMULATED_REPEATS if simulated else REPEATS):
             # what goes around a negative cycle changes all the time
-            with watching(simulated and not repeat and not graph.may_have_negative_cycles, self._looked_at) as looked:
+            with watch_accesses(simulated and not repeat and not graph.may_have_negative_cycles, self._looked_at) as looked:
                 took = it.run()
             log = log or looked
             if repeat and engine.timed:
@@ -302,7 +302,7 @@ def rehearse(device: DeviceId) -> None:
 
     One vertex alone: no memory has afterwards what would be right in a trial.
     """
-    TrialRun(TrialRequest(kernel=REHEARSED, device=device), lambda message: None).run(most=1)
+    KernelTest(TrialRequest(kernel=REHEARSED, device=device), lambda message: None).run(most=1)
     if not device.simulated:  # the rung's code came from a cache, and the user's has to be compiled
         with suppress(Exception):
             from fwtui_kernels.compiled.compiler import compiled
@@ -341,7 +341,7 @@ def _answer(request: TrialRequest, parent: Parent) -> None:
             sys.stdout.flush()  # what was printed comes first
         parent.send(message)
 
-    TrialRun(request, tell).run()
+    KernelTest(request, tell).run()
     parent.send(Begun(OVER))
     if request.brief:  # the tool's own end must not be left out
         raise SystemExit

@@ -87,7 +87,7 @@ def inner_loop(code: Sequence[MachineInstruction], samples: ByOffset) -> range |
     return busiest if enough else None
 
 
-def listing(
+def build_listing(
     code: Sequence[MachineInstruction], samples: ByOffset, user_file: Path | None = None, tell_source: bool = True
 ) -> Listing:
     """The listing of a function. `user_file` is the user's own, whose text is told only if `tell_source`."""
@@ -95,17 +95,20 @@ def listing(
     places = loop if loop is not None else range(len(code))
     instructions, done = [code[place] for place in places], relaxations(code)
     names = Counter(name for name in map(opcode, (one.text for one in instructions)) if name != "NOP")
-    by_line = by_lines(code, samples)
+    by_line = samples_by_line(code, samples)
     busiest = sorted(by_line, key=lambda line: -sum(by_line[line].values()))[:MAX_LINES]
     lines = _with_context(busiest, user_file, tell_source)
     index = {line: place for place, line in enumerate(lines)}
     return Listing(
         lines=tuple(
-            CodeLine(*named_line(line), text, named(by_line.get(line, {}), LINE_REASONS)) for line, text in lines.items()
+            CodeLine(*line_name(line), text, top_reasons(by_line.get(line, {}), LINE_REASONS)) for line, text in lines.items()
         ),
         instructions=tuple(
             Instruction(
-                one.offset, clean(one.text), index.get(one.source, -1), named(samples.get(one.offset, {}), INSTRUCTION_REASONS)
+                one.offset,
+                clean(one.text),
+                index.get(one.source, -1),
+                top_reasons(samples.get(one.offset, {}), INSTRUCTION_REASONS),
             )
             for one in _telling(code, samples, loop)
         ),
@@ -116,14 +119,14 @@ def listing(
     )
 
 
-def named(reasons: Mapping[str, int], most: int) -> Reasons:
+def top_reasons(reasons: Mapping[str, int], most: int) -> Reasons:
     """The greatest of them, and the rest together."""
     ordered = sorted(reasons.items(), key=lambda item: -item[1])
     rest = sum(count for _, count in ordered[most:])
     return {**dict(ordered[:most]), **({OTHER: rest} if rest else {})}
 
 
-def by_lines(code: Sequence[MachineInstruction], samples: ByOffset) -> dict[SourceLine, Counter[str]]:
+def samples_by_line(code: Sequence[MachineInstruction], samples: ByOffset) -> dict[SourceLine, Counter[str]]:
     """Samples by the line of source."""
     by_line: dict[SourceLine, Counter[str]] = {}
     for one in code:
@@ -180,7 +183,7 @@ def _belongs(path: str, user_file: Path) -> bool:
     return Path(path).name == user_file.name or Path(path).parent == user_file.parent
 
 
-def named_line(line: SourceLine) -> tuple[str, int]:
+def line_name(line: SourceLine) -> tuple[str, int]:
     """As a CodeLine names it."""
     return clean(Path(line.path).name), line.line
 

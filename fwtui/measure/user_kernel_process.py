@@ -1,4 +1,4 @@
-"""`python -P -m fwtui.measure.own_kernel`: load a user's kernel and tell what it is, or its plan, as data.
+"""`python -P -m fwtui.measure.user_kernel_process`: load a user's kernel and tell what it is, or its plan, as data.
 
 On stdin what is asked, on stdout what is told (fwtui.experiment.user_kernel_registry). What the file itself prints goes nowhere.
 """
@@ -29,7 +29,7 @@ SOURCE_AT_ONCE, LINES_AT_ONCE = 8 * 1024, 200  # in one event
 _loaded: dict[str, str] = {}  # fingerprints by name
 
 
-def admit_here(name: str, path: str, code: str) -> None:
+def register_here(name: str, path: str, code: str) -> None:
     """Load the file into this process, a worker, as far as it is not yet; nothing without a path. Raises Refused.
 
     What is run is what was asked for: `code` is the fingerprint that the file had then.
@@ -52,14 +52,14 @@ def admit_here(name: str, path: str, code: str) -> None:
     _loaded[name] = found
 
 
-def kernel_here(experiment: Settled, path: str) -> Kernel:
+def resolve_kernel(experiment: Settled, path: str) -> Kernel:
     """The experiment's kernel in a worker: from that file, if there is one. Raises Refused, also if something is open."""
-    admit_here(experiment.kernel, path, experiment.code)
+    register_here(experiment.kernel, path, experiment.code)
     experiment.check()
     return kernel_named(experiment.kernel)
 
 
-def own_words(error: BaseException, name: str) -> str:
+def describe_user_error(error: BaseException, name: str) -> str:
     """What is wrong in the file of that kernel, if it is one of the user's, in one sentence."""
     path = path_of(name)
     return clean(describe_error(error, Path(path))) if path else ""
