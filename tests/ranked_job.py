@@ -6,7 +6,7 @@ from random import Random
 
 from fwtui.common.environment import worker_environment
 from fwtui.experiment.experiment import Experiment, changed, settle
-from fwtui.live.rank_job import RankJob
+from fwtui.live.mpi_job import MpiJob
 from fwtui.stream import events, requests
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run

@@ -11,7 +11,7 @@ from fwtui.analysis.estimate import RATES, Expected, expect
 from fwtui.common.errors import Refused
 from fwtui.common.units import duration
 from fwtui.experiment.experiment import Experiment, Settled
-from fwtui.live.protocols import DRAIN_EVERY, Driven, finish
+from fwtui.live.protocols import DRAIN_EVERY, SessionDriver, finish
 from fwtui.stream.run import Run
 
 MAX_SECONDS = 60.0  # for one pass
@@ -22,7 +22,7 @@ class Queue:
 
     def __init__(
         self,
-        live: Driven,
+        live: SessionDriver,
         seconds: float,
         clock: Callable[[], float] = time.monotonic,
         brief: bool = False,

@@ -65,7 +65,7 @@ class Reproduction:
                 self._say(f"no counters of {spec}: {missing}")
                 continue
             self._say(f"counters of {spec}, n {run.n}")
-            if why := counters.tell(self._live, run.id, as_it_ran(run.experiment, run.device)):
+            if why := counters.record_counters(self._live, run.id, as_it_ran(run.experiment, run.device)):
                 return self._say(f"no counters: {why}")
 
     def _wanted(self) -> Iterator[Settled | None]:

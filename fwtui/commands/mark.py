@@ -105,7 +105,7 @@ def _edit(args: argparse.Namespace, source: Path) -> int:
     elif not args.force and (missing := _missing(source, text)):
         cards = counted(missing, "cue card")
         raise Refused(f"{clean(text.name)} lacks {cards} of the session, which would be lost; move it away, or add --force")
-    watched, ended, code, message = Watched(text), Event(), OK, ""
+    watched, ended, code, message = FileWatcher(text), Event(), OK, ""
 
     def apply() -> tuple[int, str]:
         """Apply the text; the exit code, and a sentence."""

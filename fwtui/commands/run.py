@@ -219,7 +219,7 @@ def answer(live: Live, run: int) -> None:
 def _count(live: Live, experiment: Settled, run: int) -> None:
     """Write the run's hardware counters into the session, or to stderr why there are none."""
     show_progress(f"profiling run {run}")
-    why = counters.tell(live, run, experiment)
+    why = counters.record_counters(live, run, experiment)
     print_message(
         f"run {run} has no counters: {why}" if why else f"run {run} has counters ({counters.PROFILED}); --json shows them"
     )

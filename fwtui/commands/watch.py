@@ -30,9 +30,18 @@ from fwtui.experiment.fields import FIELDS
 from fwtui.experiment.user_kernel_registry import located, name_for
 from fwtui.learn.course import load_course, prompts_of
 from fwtui.learn.prompts import Prompted
-from fwtui.live.judging import USUAL_N, Times, WatchLoop, WatchRequest, asked_for
 from fwtui.live.session import Live
-from fwtui.live.watching import NOTE, VERDICT, Began, Judged, Overtaken, Report, WatchUpdate, capability_of
+from fwtui.live.watch_events import (
+    NOTE,
+    VERDICT,
+    CheckStarted,
+    Report,
+    Superseded,
+    VersionChecked,
+    WatchUpdate,
+    parse_architecture,
+)
+from fwtui.live.watch_loop import DEFAULT_N, Benchmarks, WatchLoop, WatchRequest, resolve_watch_request
 from fwtui.machine.auto import settle_here
 from fwtui.stream.trials import Finding
 
@@ -66,9 +75,9 @@ def execute(args: argparse.Namespace) -> int:
     if args.json and (not args.once or args.course):
         raise Refused("--json prints the findings of one check; add --once, and omit --course")
     path = located(args.file)
-    capability = capability_of(args.architecture) if args.architecture else None
+    capability = parse_architecture(args.architecture) if args.architecture else None
     n, tile = (_count(args, name) for name in ("n", "tile"))
-    request = asked_for(path, name_for(path), args.device, capability, n, tile)
+    request = resolve_watch_request(path, name_for(path), args.device, capability, n, tile)
     if DeviceId.parse(args.device).backend == "cuda":
         settle_here(Experiment(kernel="naive", n=16, device=args.device))  # any kernel for a GPU: whether that GPU is here
     prompted = Prompted(prompts_of(load_course())) if args.course else None
@@ -78,7 +87,7 @@ def execute(args: argparse.Namespace) -> int:
     code, seen = OK, list[WatchUpdate]()
     if prompted is not None and not args.once:
         print("\n".join(_prompt(prompted)), flush=True)
-    times = Times(request, lambda: Live(telemetry_hz=0.0), samples=sampling_mode(args))
+    times = Benchmarks(request, lambda: Live(telemetry_hz=0.0), samples=sampling_mode(args))
     with closing(WatchLoop(request, times)) as sitting:
         try:
             with closing(sitting.run(ended, args.once)) as updates:
@@ -114,31 +123,31 @@ def _count(args: argparse.Namespace, name: str) -> int:
 
 def _show(update: WatchUpdate, request: WatchRequest) -> None:
     match update:
-        case Began(number):
+        case CheckStarted(number):
             lines = [f"{clean(request.path.name)}, save {number}"]
         case Report(about, sentence) if about == NOTE:
             print_message(sentence)
             return
         case Report():
             lines = folded([line(update)])
-        case Overtaken():
+        case Superseded():
             lines = ["saved again: what was found of the last save is old", ""]
-        case Judged():
+        case VersionChecked():
             return
     print("\n".join(lines), flush=True)
 
 
 def findings_data(request: WatchRequest, updates: Sequence[WatchUpdate]) -> dict[str, Any]:
     """Collect the updates since the last save; `right` is None if nothing could be tested on this device."""
-    last = max((place for place, update in enumerate(updates) if isinstance(update, Began)), default=0)
+    last = max((place for place, update in enumerate(updates) if isinstance(update, CheckStarted)), default=0)
     reports = [update for update in updates[last:] if isinstance(update, Report)]
-    result = next((update for update in reversed(updates[last:]) if isinstance(update, Judged)), None)
+    result = next((update for update in reversed(updates[last:]) if isinstance(update, VersionChecked)), None)
     return {
         "file": request.path.name,
         "device": str(request.device),
         "right": result.right if result is not None and result.tried else None,
         "summary": result.verdict if result is not None else "",
-        "n": request.n or USUAL_N,
+        "n": request.n or DEFAULT_N,
         "seconds": next((report.seconds for report in reports if report.seconds is not None), None),
         "findings": [_finding_data(report.finding) for report in reports if report.finding is not None],
         "remarks": [report.sentence for report in reports if report.finding is None and report.about != VERDICT],

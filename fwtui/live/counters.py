@@ -101,7 +101,7 @@ def measure(experiment: Settled, stop: Event | None = None, most_seconds: float 
     return _profile(tool, experiment, stop or Event(), most_seconds)
 
 
-def tell(live: RunSession, run: int, experiment: Settled) -> str:
+def record_counters(live: RunSession, run: int, experiment: Settled) -> str:
     """Profile that run's kernels and send the session their counters; return why there are none, or nothing."""
     with live.without_sampler():
         counters = measure(experiment)
@@ -193,7 +193,7 @@ def read(launch: ProfiledLaunch, row: Mapping[str, float]) -> Counters:
     return {metric.key: values[metric.key] for metric in METRICS if 0 <= values.get(metric.key, -1) <= units.LARGEST}
 
 
-class Counting:
+class CounterProfile:
     """Profiles a finished run in its own thread; `outcome` is None until that is done."""
 
     def __init__(self, run: int, experiment: Settled, profile: Callable[[Settled, Event], Outcome] | None = None):

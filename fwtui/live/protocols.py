@@ -20,7 +20,7 @@ from fwtui.stream.model import Model
 DRAIN_EVERY = 0.02  # seconds
 
 
-class Driven(Protocol):
+class SessionDriver(Protocol):
     """The part of fwtui.live.session.Live that every driver needs."""
 
     model: Model
@@ -34,7 +34,7 @@ class Driven(Protocol):
     def mark(self, text: str) -> None: ...
 
 
-class RunSession(Driven, Protocol):
+class RunSession(SessionDriver, Protocol):
     """The part of fwtui.live.session.Live for running several experiments."""
 
     recorder: Recorder | None
@@ -49,7 +49,7 @@ class RunSession(Driven, Protocol):
     def without_sampler(self) -> AbstractContextManager[None]: ...
 
 
-def beginning(live: RunSession, title: str, going: Sequence[Line] = ()) -> tuple[events.Header, list[Line], float]:
+def recording_preface(live: RunSession, title: str, going: Sequence[Line] = ()) -> tuple[events.Header, list[Line], float]:
     """The first lines of a recording that begins now, and the session time at its time 0.
 
     One that begins mid-session is dated now, or at the start of the run that is `going`.
@@ -64,7 +64,7 @@ def beginning(live: RunSession, title: str, going: Sequence[Line] = ()) -> tuple
     return msgspec.structs.replace(header, title=title), [*lines, *going], began
 
 
-def of_current_run(before: list[Line], line: Line, current: int | None) -> list[Line]:
+def current_run_lines(before: list[Line], line: Line, current: int | None) -> list[Line]:
     """The lines of the run that goes on, after this one; none once it is over."""
     match line.event:
         case events.RunStarted():
@@ -76,7 +76,9 @@ def of_current_run(before: list[Line], line: Line, current: int | None) -> list[
     return before
 
 
-def finish(live: Driven, meanwhile: Callable[[], object] = lambda: None, enough: Callable[[], bool] = lambda: False) -> None:
+def finish(
+    live: SessionDriver, meanwhile: Callable[[], object] = lambda: None, enough: Callable[[], bool] = lambda: False
+) -> None:
     """Wait until the current run is over and all its events are taken, or until `enough()`; `meanwhile()` is called regularly."""
     while (live.busy or live.drain()) and not enough():
         live.drain()

@@ -55,7 +55,7 @@ class SanitizerTool(NamedTuple):
     none: str
 
 
-def sanitized(request: TrialRequest, stop: Event, seconds: float = SECONDS) -> Iterator[Finding]:
+def run_sanitizer(request: TrialRequest, stop: Event, seconds: float = SECONDS) -> Iterator[Finding]:
     """What each check finds in the smallest graphs; nothing more once another thread sets `stop`. Takes a GPU."""
     tool = ncu.installed(NAME, PLACES)
     if tool is None:

@@ -21,10 +21,10 @@ from fwtui.common.version import __version__
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran
 from fwtui.experiment.user_kernel_registry import path_of
-from fwtui.live.child import Child, EventChild, StartChild, enforce_limits
-from fwtui.live.protocols import beginning, of_current_run
-from fwtui.live.rank_job import RankJob, StartJob, check_job
-from fwtui.live.sampling import Sampling, WarpSampling
+from fwtui.live.event_child import EventChild, EventModule, StartChild, enforce_limits
+from fwtui.live.mpi_job import MpiJob, StartJob, check_job
+from fwtui.live.protocols import current_run_lines, recording_preface
+from fwtui.live.samplers import Sampling, WarpSampling
 from fwtui.machine import hardware, settings
 from fwtui.machine.auto import settle_here
 from fwtui.sessions import autosave
@@ -36,7 +36,7 @@ from fwtui.stream.privacy import anonymous
 from fwtui.stream.run import Run, sharing
 
 if TYPE_CHECKING:
-    from fwtui.live.counters import Counting
+    from fwtui.live.counters import CounterProfile
 
 Sink = Callable[[Line], None]
 Profile = Callable[[Settled, Event], Mapping[str, Mapping[str, float]] | str]  # fwtui.live.counters.measure
@@ -59,7 +59,7 @@ class Live:
         device: str = "auto",
         identify: bool = False,
         child: StartChild | None = None,
-        job: StartJob = RankJob,
+        job: StartJob = MpiJob,
         profile: Profile | None = None,
         cancel_grace: float = CANCEL_GRACE,
     ):
@@ -73,12 +73,12 @@ class Live:
         self.worker: EventChild | None = None
         self._worker_kind = "", ""  # real or simulator, and its ranks' devices
         self._worker_failed = False  # it may be about to end
-        self._start_child, self._start_job = child or Child, job
+        self._start_child, self._start_job = child or EventModule, job
         self.sampling = Sampling(self.origin, telemetry_hz, DeviceId.parse(device).on("cuda"), identify, child)
         self.warp_sampling = WarpSampling(self.origin, child)
         self._identify = identify
         self.record_source = False  # whether runs of the user's kernels record their source
-        self._counting: Counting | None = None
+        self._counting: CounterProfile | None = None
         self._profile = profile
         self._request: requests.Work | None = None  # that the worker has not finished
         self._next_run = 1
@@ -145,10 +145,10 @@ class Live:
         self._refuse_if_busy()
         if self.experiments[run].devices:
             raise Refused(f"run {run} is on several devices, and the profiler sees one process; count a run on one device")
-        from fwtui.live.counters import Counting
+        from fwtui.live.counters import CounterProfile
 
         self._take(self.sampling.hold())
-        self._counting = Counting(run, self.experiments[run], self._profile)
+        self._counting = CounterProfile(run, self.experiments[run], self._profile)
 
     def answer(self, run: int) -> None:
         """Have the worker summarise a run's distances as an Answers event; `busy` until it has. Raises Refused."""
@@ -180,13 +180,13 @@ class Live:
 
         A current run is recorded from its start.
         """
-        header, preface, began = beginning(self, clean(title), self._run_lines)
+        header, preface, began = recording_preface(self, clean(title), self._run_lines)
         self.recorder = Recorder.at(path, header, preface, hz, folder, header.title, began)
         return self.recorder
 
     def keep(self) -> None:
         """Keep this session automatically if possible; a notice reports why not."""
-        header, preface, _ = beginning(self, "")
+        header, preface, _ = recording_preface(self, "")
         try:
             self.keeper = autosave.keep(header, preface)
         except Refused as refusal:
@@ -424,7 +424,7 @@ class Live:
         """Record a line, hand it to the sinks, and fold its event into the model."""
         if not self._identify:
             line = anonymous(line)
-        self._run_lines = of_current_run(self._run_lines, line, self.model.current)
+        self._run_lines = current_run_lines(self._run_lines, line, self.model.current)
         # the recorders first: everything shown is in the file
         if self.keeper is not None:
             self.keeper.write(line)

@@ -2,7 +2,7 @@
 
 `python -P -m fwtui.measure.kernel_test_process [DEVICE]` prepares the device and waits for a TrialRequest on stdin. It writes a
 JSON line to stdout for each case that begins and for each finding; the kernel file prints to stderr. Its parent reports a crash
-or a hang (fwtui.live.trial).
+or a hang (fwtui.live.kernel_test).
 """
 
 from __future__ import annotations

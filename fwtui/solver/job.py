@@ -23,7 +23,7 @@ from fwtui.common.signals import undone_by
 from fwtui.engine.engine import Pass
 from fwtui.engine.ranks import Build, LoadMapped, Order, RankedEngine, RankedProgram, UnloadMapped, encoded
 from fwtui.experiment.device import ALL, DeviceId, RankDevice, places, places_text
-from fwtui.live.rank_job import RankJob, check_job
+from fwtui.live.mpi_job import MpiJob, check_job
 from fwtui.machine import hardware, settings
 from fwtui.machine.auto import all_gpus, check_there
 from fwtui.measure.rank_worker import NEXT, rank_for_device
@@ -43,14 +43,14 @@ class JobEngine(RankedEngine):
         self.ranks = tuple(rank_for_device(rank, place) for rank, place in enumerate(requested))
         self.device = DeviceId("cpu" if requested[0].gpu is None else "cuda", requested[0].gpu or 0)
         self.target, self.stream, self.timed = Target(self.device.backend), None, True
-        self.job: RankJob | None = None
+        self.job: MpiJob | None = None
 
     def activate(self) -> None:
         """Start the job, unless it has begun."""
         if self.job is not None:
             return
         timeout = float(settings.load().text("rank_timeout"))
-        self.job = RankJob(self._devices, timeout, time.monotonic(), worker_environment("real"))
+        self.job = MpiJob(self._devices, timeout, time.monotonic(), worker_environment("real"))
 
     def replies_to(self, order: Order[Any], work: Callable[[], Any] | None = None) -> list[requests.Reply]:
         """Raises Failed if the job is lost."""
@@ -75,7 +75,7 @@ class JobEngine(RankedEngine):
         if self.job is not None:
             self.job.close()
 
-    def _replies(self, job: RankJob) -> list[requests.Reply]:
+    def _replies(self, job: MpiJob) -> list[requests.Reply]:
         while True:
             ended = job.gone  # before the look: nothing comes after it
             try:
@@ -84,7 +84,7 @@ class JobEngine(RankedEngine):
                 _check(job, ended)
 
 
-def _check(job: RankJob, ended: bool) -> None:
+def _check(job: MpiJob, ended: bool) -> None:
     """Raises Refused or Failed if a rank has told of a fault, or the job has died."""
     while job.lines:
         line = job.lines.popleft()

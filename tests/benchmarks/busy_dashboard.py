@@ -61,13 +61,13 @@ def dashboard() -> int:
     """Run the program with that worker."""
     from fwtui.experiment.experiment import defaults
     from fwtui.live import session
-    from fwtui.live.child import Child
+    from fwtui.live.event_child import EventModule
     from fwtui.tui import run_dashboard
 
-    def hire(module: str, arguments: list[str], origin: float, environment: dict[str, str] | None = None) -> Child:
+    def hire(module: str, arguments: list[str], origin: float, environment: dict[str, str] | None = None) -> EventModule:
         if module == "fwtui.measure.worker":
             module, arguments = Path(__file__).stem, ["--flood"]
-        return Child(module, arguments, origin, {**(environment or {}), "PYTHONPATH": HERE})
+        return EventModule(module, arguments, origin, {**(environment or {}), "PYTHONPATH": HERE})
 
     session.Child = hire  # type: ignore[assignment, misc]
     return run_dashboard(session.Live(telemetry_hz=10), defaults(False))

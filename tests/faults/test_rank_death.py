@@ -15,7 +15,7 @@ from test_worker_death import assert_replays_equal, drain_until, finished, stage
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, changed
-from fwtui.live.rank_job import RankJob
+from fwtui.live.mpi_job import MpiJob
 from fwtui.live.session import Live
 
 HERE = Path(__file__).parent
@@ -34,7 +34,7 @@ def live() -> Iterator[Live]:
 def ranks_of(live: Live) -> tuple[int, ...]:
     """Return the process ids of the ranks, once all have started."""
     job = live.worker
-    assert isinstance(job, RankJob)
+    assert isinstance(job, MpiJob)
     drain_until(live, lambda: job.pids)
     return job.pids
 
@@ -151,5 +151,5 @@ def test_an_mpiexec_that_cannot_start_leaves_no_pipe(tmp_path: Path) -> None:
     broken.chmod(0o755)
     before = os.listdir("/proc/self/fd")
     with pytest.raises(Refused, match="the process mpiexec was not started: exec format error"):
-        RankJob("cpu,cpu", 60.0, 0.0, {}, str(broken))
+        MpiJob("cpu,cpu", 60.0, 0.0, {}, str(broken))
     assert os.listdir("/proc/self/fd") == before

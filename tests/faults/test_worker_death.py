@@ -18,7 +18,7 @@ from processes import ROOT, environment, gone
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
-from fwtui.live.child import Child, describe_exit
+from fwtui.live.event_child import EventModule, describe_exit
 from fwtui.live.session import Live
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
@@ -132,12 +132,12 @@ def faked() -> Iterator[Callable[[str], Live]]:
     def behave(how: str) -> Live:
         fakes = iter([how])
 
-        def hire(module: str, arguments: Sequence[str], origin: float, environment: Mapping[str, str] | None) -> Child:
+        def hire(module: str, arguments: Sequence[str], origin: float, environment: Mapping[str, str] | None) -> EventModule:
             fake = next(fakes, "")
             if not fake:
-                return Child(module, arguments, origin, environment)
+                return EventModule(module, arguments, origin, environment)
             path = os.pathsep.join((str(HERE), str(ROOT)))
-            return Child("fake_worker", arguments, origin, {**(environment or {}), "FAKE_WORKER": fake, "PYTHONPATH": path})
+            return EventModule("fake_worker", arguments, origin, {**(environment or {}), "FAKE_WORKER": fake, "PYTHONPATH": path})
 
         begun.append(Live(telemetry_hz=0, child=hire))
         return begun[-1]

@@ -9,9 +9,9 @@ from data.broken_kernels.edits import BLOCKED, BY_VERTEX, EDITS, FOLDER
 from data.broken_kernels.planted import PLANTED, RIGHT
 
 from fwtui.experiment.device import FIRST_GPU
+from fwtui.live.kernel_test import run_kernel_test
 from fwtui.live.ncu import installed
-from fwtui.live.sanitizer import NAME, PLACES, sanitized
-from fwtui.live.trial import trial
+from fwtui.live.sanitizer import NAME, PLACES, run_sanitizer
 from fwtui.stream.trials import TrialRequest, verdict
 
 pytestmark = pytest.mark.gpu
@@ -21,7 +21,9 @@ pytestmark = pytest.mark.gpu
 def test_a_broken_kernel_is_reported_in_one_sentence(name: str, tmp_path: Path) -> None:
     edit = EDITS[name]
     found = []
-    for finding in trial("mine", FIRST_GPU, path=edit.write(tmp_path), seconds=15.0 if edit.outcome == "hung" else 60.0):
+    for finding in run_kernel_test(
+        "mine", FIRST_GPU, path=edit.write(tmp_path), seconds=15.0 if edit.outcome == "hung" else 60.0
+    ):
         found.append(finding)
         if not finding.fine:
             break
@@ -31,7 +33,7 @@ def test_a_broken_kernel_is_reported_in_one_sentence(name: str, tmp_path: Path) 
 @pytest.mark.skipif(installed(NAME, PLACES) is None, reason="compute-sanitizer is not here")
 def test_a_race_is_found_with_both_lines(tmp_path: Path) -> None:
     path = EDITS["missing barrier"].write(tmp_path)
-    memory, races = sanitized(TrialRequest(kernel="mine", path=str(path), device=FIRST_GPU), Event())
+    memory, races = run_sanitizer(TrialRequest(kernel="mine", path=str(path), device=FIRST_GPU), Event())
     assert memory.sentence == "compute-sanitizer finds no access out of bounds, up to n = 81"
     one = r"(?:reads|writes) \(mine\.py:\d+\)"
     assert re.search(rf"race in \w+: in shared memory one {one} where another {one}", races.sentence), races
@@ -45,7 +47,7 @@ RACES = ("pivot without", "panels without", "stored where", "a running minimum")
 def test_races_of_the_simulator_are_races_on_a_gpu(name: str, tmp_path: Path) -> None:
     assert PLANTED[name].outcome == "racy"
     path = PLANTED[name].write(tmp_path)
-    _, races = sanitized(TrialRequest(kernel="mine", path=str(path), device=FIRST_GPU), Event())
+    _, races = run_sanitizer(TrialRequest(kernel="mine", path=str(path), device=FIRST_GPU), Event())
     assert "race in" in races.sentence, races
 
 
@@ -53,7 +55,7 @@ def test_races_of_the_simulator_are_races_on_a_gpu(name: str, tmp_path: Path) ->
 def test_kernels_that_are_correct_in_the_simulator_are_correct_on_a_gpu(name: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(RIGHT[name])
-    found = list(trial("mine", FIRST_GPU, path=path, seconds=60.0))
+    found = list(run_kernel_test("mine", FIRST_GPU, path=path, seconds=60.0))
     assert verdict(found).startswith("right in all "), verdict(found)
 
 

@@ -10,7 +10,7 @@ import scenes
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, changed, kernel_named, settle
-from fwtui.live.sampling import WarpSampling
+from fwtui.live.samplers import WarpSampling
 from fwtui.sessions.autosave import ContinuedSession, Keeper
 from fwtui.sessions.folders import own_folder
 from fwtui.sessions.recorder import Recorder

@@ -10,7 +10,7 @@ from msgspec import Struct
 from own_files import write_program
 
 from fwtui.common.child_process import request_line
-from fwtui.live.child import EventChild
+from fwtui.live.event_child import EventChild
 from fwtui.stream import codec, events, requests
 from fwtui.stream.codec import Line
 

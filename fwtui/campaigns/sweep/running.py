@@ -11,7 +11,7 @@ from fwtui.campaigns.queue import Queue, Runner
 from fwtui.campaigns.sweep.grid import ENDED, Grid, GridCell, KnownRuns
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Settled
-from fwtui.live.protocols import Driven
+from fwtui.live.protocols import SessionDriver
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
@@ -24,7 +24,7 @@ class Sweep:
 
     def __init__(
         self,
-        source: Driven,
+        source: SessionDriver,
         grid: Grid,
         within: float,
         clock: Callable[[], float] = time.monotonic,

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Settled
-from fwtui.live.sampling import WarpSampling
+from fwtui.live.samplers import WarpSampling
 from fwtui.sessions.autosave import Keeper
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream.model import Model

@@ -12,7 +12,7 @@ from fwtui.common import units
 from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import Experiment, Settled
 from fwtui.live.protocols import RunSession
-from fwtui.live.sampling import WarpSampling
+from fwtui.live.samplers import WarpSampling
 from fwtui.machine import hardware
 from fwtui.sessions.autosave import ContinuedSession, Earlier, Keeper
 from fwtui.sessions.folders import files_in, own_folder, stem

@@ -67,16 +67,16 @@ def load(frame: Frame, path: Path, take: Callable[[str], None]) -> None:
 
 def watch(frame: Frame, path: Path, device: str, prompts: Sequence[Prompt] = ()) -> None:
     """Open the loop, which has a session of its own for its times: nothing of them is in this one."""
-    from fwtui.live.judging import Times, WatchLoop, asked_for
-    from fwtui.live.sampling import OFF
+    from fwtui.live.samplers import OFF
     from fwtui.live.session import Live
+    from fwtui.live.watch_loop import Benchmarks, WatchLoop, resolve_watch_request
     from fwtui.tui.watch.screen import WatchScreen
 
     remember(frame.view, path)
-    request = asked_for(path, name_for(path), device, None, 0, 0)
+    request = resolve_watch_request(path, name_for(path), device, None, 0, 0)
     source = frame.view.source
     samples = source.warp_sampling.wanted if source is not None else OFF
-    times = Times(request, lambda: Live(telemetry_hz=0.0), lambda: frame.view.busy, samples)
+    times = Benchmarks(request, lambda: Live(telemetry_hz=0.0), lambda: frame.view.busy, samples)
     frame.ask(WatchScreen(WatchLoop(request, times), prompts))
 
 

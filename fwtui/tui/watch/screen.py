@@ -21,8 +21,7 @@ from fwtui.common import units
 from fwtui.common.errors import why
 from fwtui.common.text import clean
 from fwtui.learn.prompts import Prompt, Prompted
-from fwtui.live.judging import WatchLoop
-from fwtui.live.watching import (
+from fwtui.live.watch_events import (
     DERIVED,
     HINT,
     LINE,
@@ -30,12 +29,13 @@ from fwtui.live.watching import (
     REASON,
     TIME,
     VERDICT,
-    Began,
-    Judged,
-    Overtaken,
+    CheckStarted,
     Report,
+    Superseded,
+    VersionChecked,
     WatchUpdate,
 )
+from fwtui.live.watch_loop import WatchLoop
 from fwtui.stream.trials import Where
 from fwtui.tui.actions import bound, hidden_look
 from fwtui.tui.background import in_background
@@ -283,14 +283,14 @@ class WatchScreen(Dialog):
             self.query_one(PromptLines).show(self._prompt)
             self.on_resize()
         match update:
-            case Began(number):
+            case CheckStarted(number):
                 self.shown = WatchSubject(number)
                 self.query_one("#title", Static).update(Content(_title(self.sitting.request.path, number)))
             case Report():
                 self.shown = self.shown._replace(lines=(*self.shown.lines, update))
-            case Overtaken():
+            case Superseded():
                 self.shown = self.shown._replace(old=True)
-            case Judged(seconds=seconds):
+            case VersionChecked(seconds=seconds):
                 self._times[self.shown.save] = seconds
                 self.query_one(Curve).show(tuple(self._times.items()))
         self._show()

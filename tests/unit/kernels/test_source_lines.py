@@ -11,7 +11,7 @@ from compiled_off_gpu import compiled_op, nvdisasm
 
 from fwtui.analysis.warps import derived
 from fwtui.experiment.experiment import kernel_named
-from fwtui.live.watching import compile_kernel
+from fwtui.live.watch_events import compile_kernel
 from fwtui.measure.code_listing import build_listing, inner_loop, minimums, opcode, relaxations
 from fwtui.stream.listing import MAX_INSTRUCTIONS, MAX_LINES
 from fwtui.stream.trials import CompileRequest

@@ -162,7 +162,7 @@ class TestRecorded:
         live = '[live]\nn = 64\nkernels = ["tiled-cpu", "distributed-cpu"]\ndevices = "cpu,cpu"\n'
         (made / "02-tiles.toml").write_text(SECOND.replace("[recorded]", f"{live}[recorded]"))
         both = lessons(made)
-        monkeypatch.setattr("fwtui.live.rank_job.mpiexec", lambda: "/usr/bin/mpiexec")
+        monkeypatch.setattr("fwtui.live.mpi_job.mpiexec", lambda: "/usr/bin/mpiexec")
         for gpu in (True, False):
             runs = both.here(both.course[1], gpu)
             assert [(e.kernel, e.n, e.devices) for e in runs] == [("tiled-cpu", 64, ""), ("distributed-cpu", 64, "cpu,cpu")]

@@ -17,7 +17,7 @@ from fwtui.common.errors import NoGpu, Refused
 from fwtui.engine.engine import Engine, HostEngine
 from fwtui.experiment.device import FIRST_GPU, DeviceId, RankDevice, places, places_text
 from fwtui.experiment.experiment import Experiment, as_it_ran, changed, settle
-from fwtui.live import rank_job
+from fwtui.live import mpi_job
 from fwtui.live.session import Live
 from fwtui.machine import auto, tuned
 from fwtui.machine.tuned import TunedTrial
@@ -73,13 +73,13 @@ def test_all_and_auto_are_resolved_and_no_mpi_is_refused(pretend: Pretend, monke
     with pytest.raises(NoGpu, match="no GPU here for devices all"):
         auto.settle_here(Experiment(kernel="auto", devices="all"))
     assert auto.settle_here(Experiment(kernel="auto", devices="cpu,cpu")).kernel == "distributed-cpu"
-    rank_job.check_job("cpu,cpu")
+    mpi_job.check_job("cpu,cpu")
     monkeypatch.setitem(sys.modules, "nccl", None)  # it is not installed
     with pytest.raises(Refused, match=r"nccl4py is not installed; run: .*fwtui\[cluster\]"):
-        rank_job.check_job("0,1")
+        mpi_job.check_job("0,1")
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     with pytest.raises(Refused, match=r"mpi4py is not installed; run: .*fwtui\[cluster\]"):
-        rank_job.check_job("cpu,cpu")
+        mpi_job.check_job("cpu,cpu")
     with pytest.raises(Refused, match="devices 0,1 and device 1 cannot be combined"):
         settle(Experiment(kernel="distributed", devices="0,1", device="1"))
 

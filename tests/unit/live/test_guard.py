@@ -15,9 +15,9 @@ import pytest
 from fwtui.common.process_limits import ProcessLimits
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, settle
-from fwtui.live.child import EventChild, enforce_limits
-from fwtui.live.rank_job import FirstEnd
-from fwtui.live.trial import trial
+from fwtui.live.event_child import EventChild, enforce_limits
+from fwtui.live.kernel_test import run_kernel_test
+from fwtui.live.mpi_job import ExitWatcher
 from fwtui.stream.requests import RunRequest
 
 REQUEST = RunRequest(1, settle(Experiment(kernel="naive", n=8, device="simulator")), own="/hw/mine.py")
@@ -80,7 +80,7 @@ def test_a_test_run_shows_printed_output_and_leaves_no_process(tmp_path: Path) -
     path.write_text(
         f"print('one')\nfor _ in range(99):\n    print('more')\n{AWAY.format(tag=tag)}\nraise ValueError('no kernel')\n"
     )
-    told = list(trial("mine", DeviceId("simulator"), path=path))
+    told = list(run_kernel_test("mine", DeviceId("simulator"), path=path))
     printed = [finding.sentence for finding in told if finding.outcome == "printed"]
     assert printed == ["it prints: one", *["it prints: more"] * 9, "it prints: ..."]
     assert told[-1].sentence == "mine.py:10: ValueError: no kernel: raise ValueError('no kernel')"
@@ -98,7 +98,7 @@ on_linux = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="only o
 
 @on_linux
 def test_the_first_to_close_is_found_whatever_closes_later() -> None:
-    first_end = FirstEnd(3)
+    first_end = ExitWatcher(3)
     opened = [os.open(path, os.O_WRONLY) for path in first_end.paths]
     assert first_end.found() is None
     first_end.watch()
@@ -119,7 +119,7 @@ def test_no_first_death_is_found_without_epoll_or_after_an_earlier_end(monkeypat
     assert first_end.found() is None
     first_end.close()
     monkeypatch.delattr(select, "epoll")
-    first_end = FirstEnd(2)
+    first_end = ExitWatcher(2)
     first_end.watch()
     assert (first_end.paths, first_end.found()) == ([], None)
     first_end.close()
@@ -129,7 +129,7 @@ def test_no_first_death_is_found_without_epoll_or_after_an_earlier_end(monkeypat
 def test_no_descriptor_is_left() -> None:
     before = os.listdir("/proc/self/fd")
     for watched in (False, True):
-        first_end = FirstEnd(3)
+        first_end = ExitWatcher(3)
         if watched:
             first_end.watch()
         first_end.close()
@@ -142,5 +142,5 @@ def test_no_descriptor_is_left() -> None:
         return room.pop()
 
     with pytest.raises(OSError, match="Too many"):
-        FirstEnd(3, until_there_is_no_room)
+        ExitWatcher(3, until_there_is_no_room)
     assert os.listdir("/proc/self/fd") == before

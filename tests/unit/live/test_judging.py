@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from fwtui.commands.new import python
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran
-from fwtui.live.judging import TimedSave, Times, WatchLoop, WatchRequest
-from fwtui.live.sampling import WarpSampling
-from fwtui.live.watching import EVERY, Began, Judged, Overtaken, Report, Watched, WatchUpdate
+from fwtui.live.samplers import WarpSampling
+from fwtui.live.watch_events import POLL_SECONDS, CheckStarted, FileWatcher, Report, Superseded, VersionChecked, WatchUpdate
+from fwtui.live.watch_loop import Benchmarks, TimedSave, WatchLoop, WatchRequest
 from fwtui.stream import events
 from fwtui.stream.listing import CodeLine, Listing
 from fwtui.stream.model import Model
@@ -47,7 +47,7 @@ class Clock:
         self._at = {int(look.removeprefix("at_")): happens for look, happens in at.items()}
 
     def __call__(self, seconds: float) -> None:
-        assert seconds == EVERY
+        assert seconds == POLL_SECONDS
         self.looks += 1
         assert self.looks < 100, "nothing ever came"
         self._at.get(self.looks, lambda: None)()
@@ -103,7 +103,7 @@ class FakeAttempts:
                 return
             yield finding
 
-    def sanitized(self, stop: Event) -> Iterator[Finding]:
+    def run_sanitizer(self, stop: Event) -> Iterator[Finding]:
         yield from self._later
 
 
@@ -116,7 +116,7 @@ def sitting(
     later: Iterable[Finding] = (),
 ) -> WatchLoop:
     asked = WatchRequest(path, "mine", DeviceId("simulator"), (9, 0), 512)
-    return WatchLoop(asked, times, Watched(path, clock), attempts=FakeAttempts(found, tried, later))  # type: ignore[arg-type]
+    return WatchLoop(asked, times, FileWatcher(path, clock), attempts=FakeAttempts(found, tried, later))  # type: ignore[arg-type]
 
 
 def judged(
@@ -142,9 +142,9 @@ def test_reports_come_in_the_order_of_their_availability(path: Path) -> None:
         "n = 512: 1 ms",
         "It is bottleneck memory.",
     ]
-    assert told[0] == Began(1) and times.parents == ["katz-kider"]
+    assert told[0] == CheckStarted(1) and times.parents == ["katz-kider"]
     end = told[-1]
-    assert isinstance(end, Judged) and end.right and end.tried
+    assert isinstance(end, VersionChecked) and end.right and end.tried
     assert end.seconds == 0.001
 
 
@@ -152,7 +152,7 @@ def test_instruction_facts_of_the_main_phase_follow_the_verdict(path: Path) -> N
     code = Listing(mix={"LDS.128": 4, "FADD": 8, "FMNMX": 8}, relaxations=8, total=20)
     found = Compiled(tuple(replace(USED, op=op, phase=op, listing=code) for op in ("pivot", "rest")))
     told = judged(path, FakeTimes(), found)
-    after = next(place for place, one in enumerate(told) if isinstance(one, Judged))
+    after = next(place for place, one in enumerate(told) if isinstance(one, VersionChecked))
     assert sentences(told[after:]) == [
         "sm_90: rest: 2.50 instructions per relaxation of a thread, so a multiprocessor can issue at most 51.2 relaxations per "
         "cycle; 0.50 loads from shared memory per relaxation; 8 of 20 instructions are FADD, 8 FMNMX, 4 LDS.128 (derived from "
@@ -206,7 +206,7 @@ def test_the_hotspot_of_the_users_file_follows_its_time(path: Path) -> None:
     path.write_text(python(None, "mine"))
     session = SampledSession()
     asked = WatchRequest(path, "mine", FIRST_GPU, (9, 0), 64)
-    times = Times(asked, lambda: session, samples="auto")  # type: ignore[arg-type,return-value]
+    times = Benchmarks(asked, lambda: session, samples="auto")  # type: ignore[arg-type,return-value]
     told = [(said.about, said.sentence) for said in times.reports(None, "naive", Event())]
     assert [about for about, _ in told] == ["time", "line", "time", "time"]
     assert told[2][1] == "naive, the rung it was made from (2.00 ms), is 2.00x as fast"
@@ -231,7 +231,7 @@ def test_an_incorrect_kernel_is_not_timed(
     told = judged(path, times, found, tried)
     assert sentences(told) == said and times.last == []
     end = told[-1]
-    assert isinstance(end, Judged) and not end.right and end.tried == was_tried
+    assert isinstance(end, VersionChecked) and not end.right and end.tried == was_tried
     assert end.seconds is None
 
 
@@ -239,7 +239,7 @@ def test_a_result_that_is_wrong_only_at_size_changes_the_verdict(path: Path) -> 
     wrong = Finding(case="n = 512", outcome="wrong", sentence="n = 512: wrong", n=512)
     told = judged(path, FakeTimes(Report("case", "n = 512: wrong", wrong)))
     assert sentences(told)[-3:] == ["right in 1 case, up to n = 1", "n = 512: wrong", "n = 512: wrong"]
-    assert isinstance(told[-1], Judged) and not told[-1].right
+    assert isinstance(told[-1], VersionChecked) and not told[-1].right
 
 
 def test_a_slow_tool_may_change_the_verdict_and_a_harmless_race_leaves_it(path: Path) -> None:
@@ -248,14 +248,14 @@ def test_a_slow_tool_may_change_the_verdict_and_a_harmless_race_leaves_it(path: 
     loop = sitting(path, times, Clock(), Compiled(), lambda: RIGHT, [race])
     told = list(loop.run(Event(), once=True))
     assert sentences(told)[-4:] == ["right in 1 case, up to n = 1", "timed", "it writes beside", "it writes beside"]
-    first, last = (one for one in told if isinstance(one, Judged))
+    first, last = (one for one in told if isinstance(one, VersionChecked))
     assert first.right and told.index(first) == told.index(last) - 3 and not last.right
     assert (first.seconds, last.verdict, last.seconds) == (0.5, "it writes beside", None)
     race = Finding(case="racecheck", outcome="is_unreliable", sentence="threads race")
     loop = sitting(path, FakeTimes(Report("time", "timed", seconds=0.5)), Clock(), Compiled(), lambda: RIGHT, [race])
     told = list(loop.run(Event(), once=True))
     assert ("threads race", None) in [(said.sentence, said.right) for said in told if isinstance(said, Report)]
-    assert all(one.right for one in told if isinstance(one, Judged))
+    assert all(one.right for one in told if isinstance(one, VersionChecked))
 
 
 @pytest.mark.parametrize(("outcome", "looks"), [("broken", True), ("hung", False)])
@@ -264,7 +264,7 @@ def test_a_kernel_that_hung_is_not_given_to_a_slow_tool(path: Path, outcome: str
     outside = Finding(case="memcheck", outcome="broken", sentence="it writes outside its memory")
     told = judged(path, FakeTimes(), tried=tried, later=[outside])
     assert (outside.sentence in sentences(told)) == looks
-    assert len([one for one in told if isinstance(one, Judged)]) == 1
+    assert len([one for one in told if isinstance(one, VersionChecked)]) == 1
 
 
 def test_a_save_during_a_test_restarts_it_and_keeps_the_last_timed_result(path: Path) -> None:
@@ -280,14 +280,21 @@ def test_a_save_during_a_test_restarts_it_and_keeps_the_last_timed_result(path: 
     clock = Clock(at_4=lambda: save(path, "the third\n"), at_8=ended.set)
     times = FakeTimes(Report("time", "timed", seconds=0.5))
     told = list(sitting(path, times, clock, Compiled(), tried).run(ended))
-    assert [type(one) for one in told if not isinstance(one, Report)] == [Began, Overtaken, Began, Judged, Began, Judged]
+    assert [type(one) for one in told if not isinstance(one, Report)] == [
+        CheckStarted,
+        Superseded,
+        CheckStarted,
+        VersionChecked,
+        CheckStarted,
+        VersionChecked,
+    ]
     assert times.last == [None, 2]
 
 
 def test_a_file_is_read_when_it_is_stable_and_an_end_stops_the_wait(path: Path) -> None:
     path.unlink()
     clock = Clock(at_3=lambda: save(path, "a"), at_4=lambda: save(path, "ab"), at_5=lambda: save(path, "abc"))
-    watched = Watched(path, clock)
+    watched = FileWatcher(path, clock)
     assert watched.wait(Event()) and clock.looks == 6, "it was still being written at looks 4 and 5"
     assert not watched.changed
     path.unlink()
@@ -313,5 +320,5 @@ def test_a_file_is_read_when_it_is_stable_and_an_end_stops_the_wait(path: Path) 
     save(path.with_suffix(".cu"), "// kernels")
     assert watched.changed, "the source beside it is part of the kernel"
     ended = Event()
-    watched = Watched(path, Clock(at_5=ended.set))
+    watched = FileWatcher(path, Clock(at_5=ended.set))
     assert watched.wait(ended) and not watched.wait(ended)

@@ -13,7 +13,7 @@ from fwtui.engine.engine import HostEngine
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import Experiment, as_it_ran, changed, settle
 from fwtui.live import ncu
-from fwtui.live.sampling import MAX_SECONDS, RESTARTS, Sampling, WarpSampling
+from fwtui.live.samplers import MAX_SECONDS, RESTARTS, Sampling, WarpSampling
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import RunRequest, SampleRequest

@@ -8,7 +8,7 @@ import pytest
 from stand_ins import FakeTool
 
 from fwtui.experiment.device import FIRST_GPU
-from fwtui.live.sanitizer import ABSENT, invalid_access, race, sanitized
+from fwtui.live.sanitizer import ABSENT, invalid_access, race, run_sanitizer
 from fwtui.stream.trials import Finding, TrialRequest
 
 HEAD = "========= COMPUTE-SANITIZER\n"
@@ -103,7 +103,7 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeTool:
 
 
 def found(seconds: float = 60.0) -> list[tuple[str, str, str]]:
-    return [(told.case, told.outcome, told.sentence) for told in sanitized(REQUEST, Event(), seconds)]
+    return [(told.case, told.outcome, told.sentence) for told in run_sanitizer(REQUEST, Event(), seconds)]
 
 
 def test_each_check_is_a_finding(tool: FakeTool) -> None:
@@ -133,4 +133,4 @@ def test_the_sanitizer_ends_in_time_and_at_the_next_save(tool: FakeTool) -> None
     assert racy == "is_unreliable", "what it found until then is told"
     stop = Event()
     Timer(0.2, stop.set).start()
-    assert list(sanitized(REQUEST, stop)) == []
+    assert list(run_sanitizer(REQUEST, stop)) == []

@@ -8,7 +8,7 @@ from data.broken_kernels import edits
 
 import fwtui_kernels
 from fwtui.commands.new import python
-from fwtui.live.watching import compile_kernel
+from fwtui.live.watch_events import compile_kernel
 from fwtui.measure.compile_process import rewrites
 from fwtui.stream.trials import CompileRequest
 from fwtui_kernels.own import files_of

@@ -20,7 +20,7 @@ from processes import gone
 
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Failed, NoGpu, Refused
-from fwtui.live.rank_job import RankJob, mpiexec
+from fwtui.live.mpi_job import MpiJob, mpiexec
 from fwtui.solver.job import JobEngine
 from fwtui.solver.solve import solve
 
@@ -187,7 +187,7 @@ class TestJob:
         assert psutil.Process().children() == before
 
     def test_a_rank_that_dies_is_named_and_nothing_is_left(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def kill(job: RankJob) -> None:
+        def kill(job: MpiJob) -> None:
             os.kill(job.pids[1], signal.SIGKILL)
             assert_gone([job.pid])  # an order that mpiexec passes on meanwhile may end it before it has said why
 
@@ -219,13 +219,13 @@ class TestJob:
     def test_mistakes_are_refused_before_a_job_starts(
         self, given: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(RankJob, "__init__", lambda *given: pytest.fail("a job began"))
+        monkeypatch.setattr(MpiJob, "__init__", lambda *given: pytest.fail("a job began"))
         with pytest.raises((Refused, NoGpu)) as refusal:
             solve(given.get("graph", GRAPHS["smaller than a tile"]), **{name: given[name] for name in given if name != "graph"})
         assert words in str(refusal.value)
 
 
-def at_the_build(monkeypatch: pytest.MonkeyPatch, happens: Callable[[RankJob], object]) -> list[int]:
+def at_the_build(monkeypatch: pytest.MonkeyPatch, happens: Callable[[MpiJob], object]) -> list[int]:
     """Have that happen when a job builds its program; its processes, from then on."""
     pids: list[int] = []
     healthy = JobEngine.build

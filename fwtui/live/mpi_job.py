@@ -19,7 +19,7 @@ from fwtui.common.child_process import python
 from fwtui.common.errors import Corrupt, Refused
 from fwtui.common.text import MAX_LENGTH, clean
 from fwtui.experiment.device import places
-from fwtui.live.child import EventChild, describe_exit
+from fwtui.live.event_child import EventChild, describe_exit
 from fwtui.machine.hardware import install_command
 from fwtui.stream.codec import Line, decode, split
 
@@ -65,7 +65,7 @@ def check_job(devices: str) -> None:
         raise _incomplete("NCCL, and nccl4py is not installed")
 
 
-class RankJob(EventChild):
+class MpiJob(EventChild):
     """mpiexec and its ranks, one for each of the devices. Raises Refused if there is no MPI."""
 
     called, next = "mpiexec", "a new job"
@@ -86,7 +86,7 @@ class RankJob(EventChild):
         self.pids: tuple[int, ...] = ()  # of the ranks
         self.replies: SimpleQueue[bytes] = SimpleQueue()  # to orders
         # mpiexec kills all ranks when one has died, and may then name another one
-        self._first_end, self._first = FirstEnd(len(self.places)), None
+        self._first_end, self._first = ExitWatcher(len(self.places)), None
         job = python(module, "--devices", devices, "--timeout", repr(timeout), "--origin", repr(origin))
         job += ["--lifelines", *self._first_end.paths]
         try:
@@ -171,7 +171,7 @@ class RankJob(EventChild):
             del self._words[:-_WORDS_KEPT]
 
 
-class FirstEnd:
+class ExitWatcher:
     """Finds the process that ended first: each opens one of `paths` for writing, and keeps it open until its end.
 
     They are pipes, and epoll keeps the order in which they close (Linux only; elsewhere `paths` is empty). Raises OSError if

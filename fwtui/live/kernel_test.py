@@ -33,7 +33,7 @@ _SIMULATOR = "compiled/simulator.py"
 _FRAME = re.compile(r'^  File "([^"\n]+)", line (\d+)', re.MULTILINE)
 
 
-def trial(
+def run_kernel_test(
     kernel: str,
     device: DeviceId,
     sizes: Sequence[int] = (),
@@ -43,7 +43,7 @@ def trial(
     options: Mapping[str, int] | None = None,
     seconds: float = SECONDS,
     stop: Event | None = None,
-    start: Callable[[], TrialProcess] | None = None,
+    start: Callable[[], KernelTestProcess] | None = None,
 ) -> Iterator[Finding]:
     """What comes of loading, checking and running a kernel, case by case, as it happens; never raises for what it does.
 
@@ -61,7 +61,7 @@ def trial(
         options=dict(options or {}),
         sizes=tuple(sizes),
     )
-    child = start() if start is not None else TrialProcess(device)
+    child = start() if start is not None else KernelTestProcess(device)
     case = LOADING
     try:
         child.send(request)
@@ -107,7 +107,7 @@ def _hung(case: str, seconds: float, place: str) -> str:
     return f"{_of(case)}no end within {seconds:g} s{at}: {why}"
 
 
-class TrialProcess(ModuleProcess):
+class KernelTestProcess(ModuleProcess):
     """The process that runs the kernel: once it is asked, on a device of which it has all that is slow.
 
     The end of what it says on stderr is kept.

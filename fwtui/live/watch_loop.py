@@ -24,12 +24,12 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, Settled, identity, kernel_named
 from fwtui.experiment.user_kernel_registry import admit
+from fwtui.live.kernel_test import KernelTestProcess, run_kernel_test
 from fwtui.live.protocols import finish
-from fwtui.live.sampling import OFF
-from fwtui.live.sanitizer import sanitized
+from fwtui.live.samplers import OFF
+from fwtui.live.sanitizer import run_sanitizer
 from fwtui.live.session import Live
-from fwtui.live.trial import TrialProcess, trial
-from fwtui.live.watching import (
+from fwtui.live.watch_events import (
     CASE,
     COMPILED,
     HINT,
@@ -39,17 +39,17 @@ from fwtui.live.watching import (
     REASON,
     TIME,
     VERDICT,
-    Began,
-    Judged,
-    Overtaken,
+    CheckStarted,
+    FileWatcher,
     Report,
-    Saved,
-    Watched,
+    SaveEvent,
+    Superseded,
+    VersionChecked,
     WatchUpdate,
     compile_kernel,
-    compiled_lines,
+    compile_reports,
     compiler,
-    derived_lines,
+    derived_reports,
     hotspot,
 )
 from fwtui.machine import hardware
@@ -74,8 +74,8 @@ from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.own import begun_from, text_of
 
-SIMPLEST = {"cuda": "naive", "cpu": "serial"}  # what is compared with where a file does not say which rung it was made from
-USUAL_N = 512  # vertices at which it is timed unless asked otherwise
+BASELINES = {"cuda": "naive", "cpu": "serial"}  # what is compared with where a file does not say which rung it was made from
+DEFAULT_N = 512  # vertices at which it is timed unless asked otherwise
 BUDGET = 0.5  # seconds of passes of one timed run
 TIMED_SECONDS = 60.0  # that a timed run may take, the making of its graph and its check included
 MAX_HINTS = 3
@@ -103,7 +103,7 @@ class TimedSave(NamedTuple):
     seconds: float
 
 
-class Times:
+class Benchmarks:
     """Times of the kernel and of its rivals, in a live session of its own whose worker stays warm."""
 
     def __init__(
@@ -140,7 +140,7 @@ class Times:
             return
         mine = Experiment(
             kernel=kernel.id,
-            n=self._request.n or USUAL_N,
+            n=self._request.n or DEFAULT_N,
             dtype="float32" if "float32" in kernel.dtypes else kernel.dtypes[0],
             tile=self._request.tile if kernel.tiles else 0,
             budget=BUDGET,
@@ -164,7 +164,7 @@ class Times:
         if stop.is_set():
             return
         yield from self._lines(run)
-        first = parent if parent in registry() and registry()[parent].backend == kernel.backend else SIMPLEST[kernel.backend]
+        first = parent if parent in registry() and registry()[parent].backend == kernel.backend else BASELINES[kernel.backend]
         baseline = None
         for name, what in ((first, "the rung it was made from" if first == parent else ""), (AUTO.id, "the best rung here")):
             rival = self._rival(Experiment(kernel=name, n=mine.n, dtype=mine.dtype, budget=BUDGET, device=mine.device), stop)
@@ -237,13 +237,13 @@ class Times:
         return None if stopped else live.model.runs.get(number)
 
 
-class Attempts:
+class CheckProcesses:
     """Compiling and trying the file, each in a process that was started ahead of it and ends with it."""
 
     def __init__(self, request: WatchRequest):
         self._request = request
         self._compilers = Standby(compiler)
-        self._trials = Standby(lambda: TrialProcess(request.device))
+        self._trials = Standby(lambda: KernelTestProcess(request.device))
 
     def prepare(self) -> None:
         """Have processes wait for the next save: they take longer to start than to work."""
@@ -264,16 +264,16 @@ class Attempts:
     def findings(self, stop: Event) -> Iterator[Finding]:
         request = self._request
         sizes = (request.n,) if request.n else ()
-        return trial(
+        return run_kernel_test(
             request.name, request.device, sizes, path=request.path, tile=request.tile, stop=stop, start=self._trials.take
         )
 
-    def sanitized(self, stop: Event) -> Iterator[Finding]:
+    def run_sanitizer(self, stop: Event) -> Iterator[Finding]:
         """What races and reaches out of bounds, where there is a GPU to tell."""
         request = self._request
         if request.simulated or kernel_named(admit(request.path)).backend == "cpu":
             return
-        yield from sanitized(
+        yield from run_sanitizer(
             TrialRequest(kernel=request.name, path=str(request.path), device=request.device, tile=request.tile), stop
         )
 
@@ -284,15 +284,15 @@ class WatchLoop:
     def __init__(
         self,
         request: WatchRequest,
-        times: Times,
-        watched: Watched | None = None,
-        attempts: Attempts | None = None,
+        times: Benchmarks,
+        watched: FileWatcher | None = None,
+        attempts: CheckProcesses | None = None,
     ):
         self.request = request
-        self.watched = watched or Watched(request.path)
+        self.watched = watched or FileWatcher(request.path)
         self._last: TimedSave | None = None
         self._times = times
-        self._attempts = attempts or Attempts(request)
+        self._attempts = attempts or CheckProcesses(request)
 
     def run(self, ended: Event, once: bool = False) -> Generator[WatchUpdate, None, None]:
         """Judge each save, from what is there now on, until `ended` is set; with `once` only what is there."""
@@ -300,7 +300,7 @@ class WatchLoop:
             self._attempts.prepare()
             if not self.watched.wait(ended):
                 return
-            yield Began(number)
+            yield CheckStarted(number)
             yield from self._judged(number, ended)
             if once and not self.watched.changed:
                 return
@@ -310,7 +310,7 @@ class WatchLoop:
         self._times.close()
 
     def _judged(self, number: int, ended: Event) -> Iterator[WatchUpdate]:
-        stop = Saved(self.watched, ended)
+        stop = SaveEvent(self.watched, ended)
         request, parent, last = self.request, "", self._last
         with suppress(OSError):  # the compiler reports a file that cannot be read
             parent = begun_from(text_of(request.path))
@@ -331,33 +331,33 @@ class WatchLoop:
                     findings.append(report.finding)
         if stop.is_set():
             if not ended.is_set():
-                yield Overtaken()
+                yield Superseded()
             return
         if right and not _right(findings):
             yield Report(VERDICT, verdict(findings), right=False)
         sentence, right = verdict(findings), _right(findings)
         if right and seconds is not None:
             self._last = TimedSave(number, seconds)
-        yield Judged(sentence, right, _tried(findings), seconds if right else None)
+        yield VersionChecked(sentence, right, _tried(findings), seconds if right else None)
         self._attempts.prepare()  # a save need not wait for what is slow now
         if compiled:
-            yield from derived_lines(self._attempts.compiled(stop, listing=True), request.capability)
+            yield from derived_reports(self._attempts.compiled(stop, listing=True), request.capability)
             self._attempts.prepare()
         if not _launched(findings):
             return
         with suppress(Refused):  # the test run has already reported it
-            for finding in self._attempts.sanitized(stop):
+            for finding in self._attempts.run_sanitizer(stop):
                 yield Report(CASE, finding.sentence, finding, right=None if finding.outcome == DOUBTFUL else finding.fine)
                 findings.append(finding)
         if right and not _right(findings):
             sentence = verdict(findings)
             self._last = last
             yield Report(VERDICT, sentence, right=False)
-            yield Judged(sentence, False, True)
+            yield VersionChecked(sentence, False, True)
 
     def _tried(self, stop: Event, ended: Event) -> Iterator[Report]:
         request = self.request
-        enough = Saved(self.watched, ended)
+        enough = SaveEvent(self.watched, ended)
         # both take their time, and the compiler's words come first
         thread, findings = _ahead(self._attempts.findings(enough))
         compiled = self._attempts.compiled(stop)
@@ -367,7 +367,7 @@ class WatchLoop:
             thread.join()
             return
         if not stop.is_set():
-            yield from compiled_lines(compiled, request.capability)
+            yield from compile_reports(compiled, request.capability)
             of_gpu = compiled is not None and compiled != Compiled()
             if of_gpu and request.simulated and request.n > SIMULATOR_MAX_N:
                 limits = f"the simulator takes at most {SIMULATOR_MAX_N} vertices and has no clock"
@@ -415,7 +415,9 @@ def _ahead(findings: Iterator[Finding]) -> tuple[Thread, Iterator[Finding]]:
     return thread, iter(found.get, None)
 
 
-def asked_for(path: Path, name: str, device: str, capability: tuple[int, int] | None, n: int, tile: int) -> WatchRequest:
+def resolve_watch_request(
+    path: Path, name: str, device: str, capability: tuple[int, int] | None, n: int, tile: int
+) -> WatchRequest:
     """With what this machine has where nothing was said: its GPU, else the simulator and sm_90."""
     device_id = DeviceId.parse(device)
     if device_id.backend == "auto":

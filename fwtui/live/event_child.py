@@ -20,7 +20,7 @@ from fwtui.stream.events import Fault
 from fwtui.stream.stages import during
 
 SILENCE = 120.0  # seconds without a word, whatever the size of the graph
-LOOKS_EVERY = 1.0  # seconds: a look takes some milliseconds, which a run that is timed must not notice
+LIMIT_CHECK_SECONDS = 1.0  # seconds: a look takes some milliseconds, which a run that is timed must not notice
 MATRICES = 8  # of the graph's size on the host, beside what a small graph takes: a run keeps, copies and verifies some
 
 
@@ -99,7 +99,7 @@ class EventChild(ChildProcess):
         self.lines.extend(decode_lines(chunks))
 
 
-class Child(EventChild):
+class EventModule(EventChild):
     """One of this program's modules that send events."""
 
     def __init__(self, module: str, arguments: Sequence[str], origin: float, environment: Mapping[str, str] | None = None):
@@ -122,7 +122,7 @@ def enforce_limits(worker: EventChild, request: requests.Work, busy: Callable[[]
             if time.monotonic() - max(begun, worker.last_heard) > silence:
                 worker.excess = f"says nothing for {silence:g} s: a loop that never ends, or threads that wait for others"
                 break
-            time.sleep(LOOKS_EVERY)
+            time.sleep(LIMIT_CHECK_SECONDS)
         if worker.excess:
             worker.kill()
         end_family(worker.pid, worker.mark, itself=False)

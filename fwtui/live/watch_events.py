@@ -21,7 +21,7 @@ from fwtui.stream.run import Run
 from fwtui.stream.trials import REST, Compiled, CompileRequest, Finding, OperationResources
 from fwtui_kernels.own import files_of
 
-EVERY = 0.05  # seconds between two looks
+POLL_SECONDS = 0.05  # seconds between two looks
 State = tuple[tuple[str, int, int, int], ...]
 SECONDS = 30.0  # that a compiler may take
 # what a line is about
@@ -29,7 +29,7 @@ COMPILED, DERIVED, PLAN, CASE, VERDICT = "compiled", "derived", "plan", "case", 
 TIME, LINE, REASON, HINT, NOTE = "time", "line", "reason", "hint", "note"
 
 
-class Watched:
+class FileWatcher:
     """A kernel's file and those beside it; until the first take() they count as changed."""
 
     def __init__(self, path: Path, sleep: Callable[[float], object] = time.sleep):
@@ -51,7 +51,7 @@ class Watched:
         """Wait until the files have changed and are at rest, and take them; returns False if `ended` is set first."""
         while not ended.is_set():
             state = self._state()
-            self._sleep(EVERY)
+            self._sleep(POLL_SECONDS)
             # a file that is still being written differs at the next look
             if state and state != self._taken and state == self._state():
                 self._taken = state
@@ -67,10 +67,10 @@ class Watched:
             return ()
 
 
-class Saved(Event):
+class SaveEvent(Event):
     """What stops a judgement: the next save, an explicit stop, or the end of the program."""
 
-    def __init__(self, watched: Watched, ended: Event):
+    def __init__(self, watched: FileWatcher, ended: Event):
         super().__init__()
         self._watched, self._ended = watched, ended
 
@@ -98,7 +98,7 @@ def architecture(capability: tuple[int, int]) -> str:
     return "sm_{}{}".format(*capability)
 
 
-def capability_of(text: str) -> tuple[int, int]:
+def parse_architecture(text: str) -> tuple[int, int]:
     """The compute capability of an architecture. Raises Refused for an unknown one."""
     match = re.fullmatch(r"(?:sm_?)?(\d{1,2})\.?(\d)a?", text)
     capability = (int(match[1]), int(match[2])) if match else (0, 0)
@@ -119,13 +119,13 @@ class Report(NamedTuple):
     used: OperationResources | None = None  # what the compiler gave an operation
 
 
-class Began(NamedTuple):
+class CheckStarted(NamedTuple):
     """A save is being judged; what was said of the one before is over."""
 
     number: int  # of judgements in this sitting
 
 
-class Judged(NamedTuple):
+class VersionChecked(NamedTuple):
     """The end of the reports on a save; a slow tool may change it to not right later."""
 
     verdict: str
@@ -134,11 +134,11 @@ class Judged(NamedTuple):
     seconds: float | None = None  # of one pass at n; None if it was not timed, or is not right
 
 
-class Overtaken(NamedTuple):
+class Superseded(NamedTuple):
     """The file was saved again before all was said."""
 
 
-WatchUpdate = Report | Began | Judged | Overtaken
+WatchUpdate = Report | CheckStarted | VersionChecked | Superseded
 
 
 def hotspot(run: Run, path: Path) -> str | None:
@@ -151,7 +151,7 @@ def hotspot(run: Run, path: Path) -> str | None:
     return line_text(line, samples.samples) if line is not None else None
 
 
-def compiled_lines(compiled: Compiled | None, capability: tuple[int, int]) -> Iterator[Report]:
+def compile_reports(compiled: Compiled | None, capability: tuple[int, int]) -> Iterator[Report]:
     """What the compiler says of each operation."""
     arch = architecture(capability)
     if compiled is None or compiled.lacking:
@@ -162,7 +162,7 @@ def compiled_lines(compiled: Compiled | None, capability: tuple[int, int]) -> It
         yield Report(COMPILED, f"{arch}: {clean(used.op)}: {_used(used)}", used=used)
 
 
-def derived_lines(compiled: Compiled | None, capability: tuple[int, int]) -> Iterator[Report]:
+def derived_reports(compiled: Compiled | None, capability: tuple[int, int]) -> Iterator[Report]:
     """What follows from the instructions of the phase that does most, of every operation without one."""
     used = compiled.used if compiled is not None else ()
     for one in [one for one in used if one.phase == REST] or used:

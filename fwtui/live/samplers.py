@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from fwtui.common.environment import worker_environment
 from fwtui.experiment.device import DeviceId
 from fwtui.live import ncu
-from fwtui.live.child import Child, EventChild, StartChild, describe_exit
+from fwtui.live.event_child import EventChild, EventModule, StartChild, describe_exit
 from fwtui.machine.settings import SAMPLES
 from fwtui.stream import events
 from fwtui.stream.model import Model
@@ -33,7 +33,7 @@ class Sampling:
         clock: Callable[[], float] = time.monotonic,
     ):
         self.child: EventChild | None = None
-        self._start, self._clock = start or Child, clock
+        self._start, self._clock = start or EventModule, clock
         self._origin = origin
         self._arguments = ["--hz", f"{hz:g}", *(["--identify"] * identify)]
         self._wanted = hz > 0
@@ -108,7 +108,7 @@ class WarpSampling:
         self.wanted = OFF
         self.run: int | None = None  # that is being sampled
         self.child: EventChild | None = None
-        self._origin, self._start, self._permitted = origin, start or Child, permitted
+        self._origin, self._start, self._permitted = origin, start or EventModule, permitted
         self._cancelled = False
         self._again = False
 
