@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cuda import core
 
 from fwtui.common.gc_pause import paused
-from fwtui.engine.engine import Check, Engine, Pass, PhasePass, PhaseStretch, StretchTimes, Tell
+from fwtui.engine.engine import Check, Engine, InstrumentedRun, PhaseStretch, StretchTimes, Tell, TimedRun
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui_kernels.compiled import driver_calls
 from fwtui_kernels.plan import Buffers, Program, Step, Target
@@ -26,7 +26,7 @@ GRAPH = "graph"
 TELL_EVERY = 0.05  # seconds between checks of a warm-up's progress
 
 
-def captured(launch: Callable[[], object], stream: Any) -> Any:
+def capture_graph(launch: Callable[[], object], stream: Any) -> Any:
     """Capture launches once, with the addresses at this time, in a cuda.core Graph that is ready to launch."""
     builder = stream.create_graph_builder()
     with paused():  # memory that garbage collection frees would end the capture
@@ -42,7 +42,7 @@ def captured(launch: Callable[[], object], stream: Any) -> Any:
     return builder.complete(cuda.graph.GraphCompleteOptions(upload_stream=stream, use_node_priority=True))
 
 
-def clocked(stream: Any, launch: Callable[..., object]) -> Callable[..., float]:
+def event_timer(stream: Any, launch: Callable[..., object]) -> Callable[..., float]:
     """Return a function that launches, and returns the seconds on the GPU."""
     begin, end = _clock(stream), _clock(stream)
 
@@ -140,8 +140,8 @@ class CudaEngine(Engine):
             seconds = time.perf_counter() - begin
             batch = max(1, min(2 * batch, int(batch * TELL_EVERY / max(seconds, 1e-6))))
 
-    def timed_repetition(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
-        start = clocked(self.stream, self._launching(partial(self._launch_lanes, program, plan, buffers), mode))
+    def timed_repetition(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> TimedRun:
+        start = event_timer(self.stream, self._launching(partial(self._launch_lanes, program, plan, buffers), mode))
 
         def run(check: Check) -> float:
             self.stream.sync()
@@ -150,7 +150,9 @@ class CudaEngine(Engine):
 
         return run
 
-    def instrumented_repetition(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhasePass:
+    def instrumented_repetition(
+        self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str
+    ) -> InstrumentedRun:
         clocks = [_clock(self.stream) for _ in range(len(parts) + 1)]
 
         def record(clock: Any) -> None:
@@ -182,7 +184,7 @@ class CudaEngine(Engine):
         """A function that starts all steps, eagerly or as a captured graph; a capture is not interrupted."""
         if mode != GRAPH:
             return all_steps
-        graph = captured(lambda: all_steps(lambda: None), self.stream)
+        graph = capture_graph(lambda: all_steps(lambda: None), self.stream)
         return lambda check: graph.launch(self.stream)
 
     def _lane(self, lane: int) -> Any:

@@ -54,8 +54,8 @@ class StretchTimes(NamedTuple):
 
 
 # runs the plan once: seconds from the first step's start to the last one's end; may raise Cancelled
-Pass = Callable[[Check], float]
-PhasePass = Callable[[Check], StretchTimes]  # the same by stretch
+TimedRun = Callable[[Check], float]
+InstrumentedRun = Callable[[Check], StretchTimes]  # the same by stretch
 
 
 class Engine(Protocol):
@@ -103,11 +103,13 @@ class Engine(Protocol):
     def warm_up(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check, tell: Tell) -> None:
         """Run the plan once, untimed, reporting progress."""
 
-    def timed_repetition(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
+    def timed_repetition(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> TimedRun:
         """The plan with a clock around all of it, launched as `mode` says."""
         ...
 
-    def instrumented_repetition(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhasePass:
+    def instrumented_repetition(
+        self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str
+    ) -> InstrumentedRun:
         """The plan on one lane with a clock around each stretch."""
         ...
 
@@ -127,11 +129,13 @@ class HostEngine(Engine):
             program.launch(step, buffers, self.stream)
             tell(index + 1)
 
-    def timed_repetition(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
+    def timed_repetition(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> TimedRun:
         timed = self.instrumented_repetition(program, [PhaseStretch("all", tuple(plan))], buffers, mode)
         return lambda check: timed(check).total
 
-    def instrumented_repetition(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhasePass:
+    def instrumented_repetition(
+        self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str
+    ) -> InstrumentedRun:
         def run(check: Check) -> StretchTimes:
             marks = [(time.perf_counter(), time.process_time())]
             for part in parts:

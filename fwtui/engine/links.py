@@ -35,7 +35,7 @@ def unlink_shared_memory(comm: Any) -> None:
                 os.unlink(path)
 
 
-def patiently(ready: Callable[[], Any], nap: float = _NAP) -> None:
+def wait_until(ready: Callable[[], Any], nap: float = _NAP) -> None:
     """Wait until it is so, without holding a core that a rank on the same machine may need."""
     begin = time.perf_counter()
     while not ready():
@@ -45,7 +45,7 @@ def patiently(ready: Callable[[], Any], nap: float = _NAP) -> None:
             time.sleep(nap)
 
 
-def received(comm: Any, source: int, tag: int) -> bytearray:
+def receive_message(comm: Any, source: int, tag: int) -> bytearray:
     """The next message with that tag, whose length only its sender knows."""
     from mpi4py import MPI
 
@@ -56,7 +56,7 @@ def received(comm: Any, source: int, tag: int) -> bytearray:
     return message
 
 
-def arrays_of_all(comm: Any, mine: np.ndarray) -> list[np.ndarray]:
+def gather_arrays(comm: Any, mine: np.ndarray) -> list[np.ndarray]:
     """Gather the arrays of all ranks, in rank order; one dtype, any length. Collective."""
     sizes = np.empty(comm.size, np.int64)
     comm.Allgather(np.array([mine.size]), sizes)
@@ -65,10 +65,10 @@ def arrays_of_all(comm: Any, mine: np.ndarray) -> list[np.ndarray]:
     return np.split(every, np.cumsum(sizes)[:-1])
 
 
-def values_of_all(comm: Any, value: Any, kind: Any = Any) -> list[Any]:
+def gather_values(comm: Any, value: Any, kind: Any = Any) -> list[Any]:
     """Gather values of that type, encoded by msgspec, from all ranks. Collective."""
     data = np.frombuffer(msgspec.msgpack.encode(value), np.uint8)
-    return [msgspec.msgpack.decode(value.tobytes(), type=kind) for value in arrays_of_all(comm, data)]
+    return [msgspec.msgpack.decode(value.tobytes(), type=kind) for value in gather_arrays(comm, data)]
 
 
 class Channel:
@@ -105,7 +105,7 @@ class Channel:
                 time.sleep(_IDLE_NAP if idle > _IDLE else _LAZY_NAP)
             else:
                 time.sleep(5e-5)
-        return received(self._comm, 0, _ORDER)
+        return receive_message(self._comm, 0, _ORDER)
 
     def reply(self, reply: bytes) -> None:
         self._comm.Send(reply, 0, _REPLY)
@@ -113,17 +113,17 @@ class Channel:
     def replies(self) -> Iterator[bytearray]:
         """Receive one message from every other rank, in order."""
         for rank in range(1, self.size):
-            patiently(partial(self._comm.iprobe, rank, _REPLY))
-            yield received(self._comm, rank, _REPLY)
+            wait_until(partial(self._comm.iprobe, rank, _REPLY))
+            yield receive_message(self._comm, rank, _REPLY)
 
     def barrier(self) -> None:
-        patiently(self._comm.Ibarrier().Test, nap=2e-5)
+        wait_until(self._comm.Ibarrier().Test, nap=2e-5)
 
     def send(self, rows: np.ndarray, to: int) -> None:
-        patiently(self._comm.Isend(rows, to, _ROWS).Test)
+        wait_until(self._comm.Isend(rows, to, _ROWS).Test)
 
     def receive(self, rows: np.ndarray, source: int) -> None:
-        patiently(self._comm.Irecv(rows, source, _ROWS).Test)
+        wait_until(self._comm.Irecv(rows, source, _ROWS).Test)
 
 
 class MpiLink(Link):
@@ -139,7 +139,7 @@ class MpiLink(Link):
             self._finish(1)
         request = self._comm.Ibcast(array, root=owner)
         self._pending.append(request)
-        wait = partial(patiently, request.Test)
+        wait = partial(wait_until, request.Test)
         if not self.overlaps:
             wait()
         return wait
@@ -150,7 +150,7 @@ class MpiLink(Link):
 
     def _finish(self, left: int) -> None:
         while len(self._pending) > left:
-            patiently(self._pending.popleft().Test)
+            wait_until(self._pending.popleft().Test)
 
 
 class NcclLink(Link):
@@ -165,7 +165,7 @@ class NcclLink(Link):
         cuda: Any = core
         cuda.Device(gpu).set_current()
         secret = bytes(nccl.get_unique_id()) if comm.rank == 0 else None
-        unique = nccl.UniqueId.from_bytes(values_of_all(comm, secret)[0])
+        unique = nccl.UniqueId.from_bytes(gather_values(comm, secret)[0])
         self._nccl = nccl.Communicator.init(comm.size, comm.rank, unique)
 
     def broadcast(self, array: Any, owner: int, stream: Any) -> Callable[[], object]:

@@ -139,7 +139,7 @@ class Verifier:
         graph, facts, distances = case.graph, case.facts, case.distances
         by_dijkstra = case.whose[0] == "scipy"  # SciPy is not checked against itself
         if by_dijkstra not in facts.references:
-            facts.references[by_dijkstra] = reference(graph, facts.potentials, by_dijkstra)
+            facts.references[by_dijkstra] = scipy_distances(graph, facts.potentials, by_dijkstra)
         expected = facts.references[by_dijkstra]
         cells = distances.size
         if finding := _compared(graph, distances, expected, np.arange(graph.n)):
@@ -150,7 +150,7 @@ class Verifier:
         return VerifierFinding("verified", words, cells)
 
     def _sample(self, case: _Verification) -> VerifierFinding:
-        from fwtui.engine.searches import distances_from
+        from fwtui.engine.reference_distances import distances_from
 
         graph, facts, distances = case.graph, case.facts, case.distances
         sources = np.sort(np.random.default_rng(_SEED).permutation(graph.n)[:SOURCES])
@@ -186,7 +186,7 @@ def _compared(graph: GraphInput, got: np.ndarray, expected: np.ndarray, sources:
         return None
     if _beyond_range(graph, got, expected):
         return VerifierFinding("out of range", _out_of_range(graph), got.size)
-    came, right = (number_words(cells[row, column].item()) for cells in (got, expected))
+    came, right = (number_text(cells[row, column].item()) for cells in (got, expected))
     there = f"({sources[row]}, {column}): {came}, expected {right}"
     differing = "1 cell differs" if count == 1 else f"{count:,} cells differ"
     return VerifierFinding("wrong", f"wrong at {there}; {differing}", got.size)
@@ -219,13 +219,13 @@ def _obviously_wrong(graph: GraphInput, distances: np.ndarray) -> str | None:
         bad = no_distance(block)
         if bad.any():
             row, column = np.argwhere(bad)[0].tolist()
-            return f"wrong at ({row + rows.start}, {column}): {number_words(block[row, column].item())}"
+            return f"wrong at ({row + rows.start}, {column}): {number_text(block[row, column].item())}"
     off = np.flatnonzero(distances.diagonal() != 0)
     return _wrong_diagonal(distances, int(off[0])) if off.size and graph.exact_sums else None
 
 
 def _wrong_diagonal(distances: np.ndarray, vertex: int) -> str:
-    return f"wrong at ({vertex}, {vertex}): {number_words(distances[vertex, vertex].item())}, expected 0"
+    return f"wrong at ({vertex}, {vertex}): {number_text(distances[vertex, vertex].item())}, expected 0"
 
 
 def _beyond_range(graph: GraphInput, got: np.ndarray, expected: np.ndarray) -> bool:
@@ -243,7 +243,7 @@ def _range_trouble(graph: GraphInput, distances: np.ndarray) -> tuple[str, str] 
         most = bounds.limit(graph, graph.dtype)
         over = any(bool(((block := distances[rows]) >= most)[~no_path(block)].any()) for rows in blocks(distances))
         return ("out of range", _out_of_range(graph)) if over else None
-    from fwtui.engine.searches import unreachable_pairs
+    from fwtui.engine.reference_distances import unreachable_pairs
 
     expected = unreachable_pairs(graph.matrix, graph.no_edge)
     got = graph.n * (graph.n - 1) - reachable_pairs(distances)
@@ -262,13 +262,13 @@ def _agreement(graph: GraphInput) -> str:
     return "equal" if graph.exact_sums else f"are within {graph.n} units in the last place (weights off the 1/256 grid) of"
 
 
-def number_words(number: int | float) -> str:
+def number_text(number: int | float) -> str:
     if number == NO_DISTANCE:
         return "not a whole number"
     return "no path" if number in (NO_PATH, float("inf")) else f"{number:.9g}" if isinstance(number, float) else str(number)
 
 
-def reference(graph: GraphInput, shifts: np.ndarray | None, by_dijkstra: bool = False) -> np.ndarray:
+def scipy_distances(graph: GraphInput, shifts: np.ndarray | None, by_dijkstra: bool = False) -> np.ndarray:
     """Canonical distances (int32 with 2^31 - 1, or a floating type with +inf) of a graph without negative cycles.
 
     `shifts` are potentials, needed for Dijkstra where weights are negative.

@@ -20,7 +20,7 @@ BY_EDGES = "proved by (n-1) x greatest weight"
 BY_SEARCHES = "proved by two searches from vertex 0"
 AFTERWARDS = "checked afterwards"
 _NARROW_FIRST = ("int16", "int32", "float32", "float64")
-# (matrix, sources, potentials, no edge) -> distances from each source, as fwtui.engine.searches.distances_from
+# (matrix, sources, potentials, no edge) -> distances from each source, as fwtui.engine.reference_distances.distances_from
 Search = Callable[[np.ndarray, np.ndarray, np.ndarray | None, float], np.ndarray]
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from fwtui.common.environment import edition
 from fwtui.engine.engine import one_of_each_op
-from fwtui.engine.loaded import LoadedKernel
+from fwtui.engine.kernel_instance import LoadedKernel
 from fwtui.experiment.device import CPU
 from fwtui.machine import device_cache
 from fwtui.measure.code_listing import innermost

@@ -13,7 +13,7 @@ import numpy as np
 
 from fwtui.analysis.plan_checks import words
 from fwtui.engine.engine import Engine
-from fwtui.engine.loaded import LoadedKernel, loaded
+from fwtui.engine.kernel_instance import LoadedKernel, load_kernel
 from fwtui.engine.verify import to_canonical
 from fwtui.graphs.canonical import NO_PATH, canonical
 from fwtui.graphs.graph import GraphInput
@@ -57,7 +57,7 @@ def _first_difference(kernel: Kernel, shape: Shape, graph: GraphInput, engine: E
     state = np.full((shape.padded, shape.padded), np.inf)
     np.fill_diagonal(state, 0.0)
     state[:n, :n] = np.where(matrix == graph.no_edge, np.inf, matrix)
-    with loaded(kernel, shape, engine, matrix, plan) as it:
+    with load_kernel(kernel, shape, engine, matrix, plan) as it:
         it.restore()
         return _compared(it, state, graph)
 

@@ -52,7 +52,7 @@ class Inputs:
         shape = experiment.shape(graph.n, graph.nonnegative)
         if experiment.file:
             check_memory(kernel, shape, engine, experiment.verify == "full")
-        check_taken(kernel, shape, engine)
+        check_supported(kernel, shape, engine)
         proof = check_range(graph, experiment.dtype, distances_from)
         context.emit_event(
             events.Graph,

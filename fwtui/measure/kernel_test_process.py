@@ -29,8 +29,8 @@ from fwtui.common.text import clean
 from fwtui.common.units import counted
 from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for
-from fwtui.engine.loaded import LoadedKernel, NotHere, NotTaken, loaded
-from fwtui.engine.verify import Verifier, number_words, reference
+from fwtui.engine.kernel_instance import DeviceUnavailable, LoadedKernel, UnsupportedShape, load_kernel
+from fwtui.engine.verify import Verifier, number_text, scipy_distances
 from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import FULL_CHECK, kernel_named
 from fwtui.graphs.canonical import NO_DISTANCE, canonical, fletcher64
@@ -151,7 +151,7 @@ class KernelTest:
         self._tell(Begun(case))
         try:
             return work()
-        except (NotHere, NoTrial) as lacking:
+        except (DeviceUnavailable, NoTrial) as lacking:
             self._tell(Finding(case="all graphs", outcome=LEFT_OUT, sentence=f"all graphs: left out: {lacking}"))
         except (Exception, SystemExit) as error:
             sentence = describe_failure(error, Path(self._request.path) if self._request.path else None)
@@ -194,11 +194,11 @@ class KernelTest:
         graph, shape = graph_and_shape(kernel, case.graph, tile, self._request.options, engine)
         about = {"case": case.name, "n": graph.n, "tile": tile if tile > 1 else 0, "dtype": case.graph.dtype}
         try:
-            with loaded(kernel, shape, engine, graph.matrix) as it:
+            with load_kernel(kernel, shape, engine, graph.matrix) as it:
                 passes = self._passes(it, graph, case)
-        except NotHere:
+        except DeviceUnavailable:
             raise
-        except NotTaken as refusal:
+        except UnsupportedShape as refusal:
             return Finding(outcome=LEFT_OUT, sentence=f"{case.name}: left out: {refusal}", **about)
         # around a negative cycle any numbers will do that say so
         cyclic = graph.may_have_negative_cycles
@@ -249,7 +249,7 @@ class KernelTest:
         self, kernel: Kernel, shape: Shape, engine: Engine, graph: GraphInput, failed: Failure, misuse: str
     ) -> tuple[Where, str]:
         """The wrong cells and the step that they come from, and that in words, without what is said of `misuse`."""
-        expected = reference(graph, graph.potentials)
+        expected = scipy_distances(graph, graph.potentials)
         mask = failed.distances != expected
         row, column = map(int, np.argwhere(mask)[0])
         got = failed.distances[row, column].item()
@@ -258,8 +258,8 @@ class KernelTest:
             column=column,
             count=int(np.count_nonzero(mask)),
             n=graph.n,
-            got="not a number" if failed.odd == NAN and got == NO_DISTANCE else number_words(got),
-            wanted=number_words(expected[row, column].item()),
+            got="not a number" if failed.odd == NAN and got == NO_DISTANCE else number_text(got),
+            wanted=number_text(expected[row, column].item()),
             mask=np.packbits(mask).tobytes(),
             cause=misuse or failed.odd,
         )

@@ -191,7 +191,7 @@ def _seconds(work: Callable[..., object], *arguments: Any, clock: Callable[[], f
 
 def cuda_rate(engine: Any, form: RelaxForm) -> tuple[float, float]:
     """Relaxations per second, and the multiprocessors' clock meanwhile in MHz: cycles that they counted / time."""
-    from fwtui.engine.cuda_engine import clocked
+    from fwtui.engine.cuda_engine import event_timer
     from fwtui_kernels.compiled.device import cuda, host_copy
 
     number = FORMS.index(form)
@@ -204,7 +204,7 @@ def cuda_rate(engine: Any, form: RelaxForm) -> tuple[float, float]:
     slabs = cuda.to_device(source, stream=stream)
     clocks = cuda.device_array(blocks, np.int64, stream=stream)
     launch = probe[blocks, probe_cuda.BLOCK, stream]
-    burst = clocked(stream, lambda: launch(cells_on_gpu, slabs, np.int32(0), np.int32(TURNS), clocks))
+    burst = event_timer(stream, lambda: launch(cells_on_gpu, slabs, np.int32(0), np.int32(TURNS), clocks))
 
     burst()
     got = host_copy(cells_on_gpu, stream)
@@ -221,13 +221,13 @@ def cuda_rate(engine: Any, form: RelaxForm) -> tuple[float, float]:
 
 def _cuda_copy(engine: Any) -> float:
     """Bytes read and written per second, from device memory to device memory."""
-    from fwtui.engine.cuda_engine import clocked
+    from fwtui.engine.cuda_engine import event_timer
     from fwtui_kernels.compiled.device import cuda
 
     stream = engine.stream
     size = min(COPY, engine.free_bytes() // COPY_SHARE)
     source, to = (cuda.device_array(size, np.uint8, stream=stream) for _ in range(2))
-    burst = clocked(stream, lambda: cuda.copy_on_device(to, source, size, stream))
+    burst = event_timer(stream, lambda: cuda.copy_on_device(to, source, size, stream))
     burst()
     return 2 * size / min(_bursts(burst))
 
@@ -242,7 +242,7 @@ def _cuda_levels(engine: Any) -> Iterator[events.LevelLimit]:
 
 def cuda_reads(engine: Any, pieces: int, shared: bool, threads: int = probe_reads.THREADS) -> float:
     """Bytes per second."""
-    from fwtui.engine.cuda_engine import clocked
+    from fwtui.engine.cuda_engine import event_timer
     from fwtui_kernels.compiled.device import cuda, host_copy
 
     stream, blocks = engine.stream, engine.target.multiprocessors
@@ -252,7 +252,7 @@ def cuda_reads(engine: Any, pieces: int, shared: bool, threads: int = probe_read
     launch(source, np.int32(pieces), np.int32(READS_CHECKED), sums)
     if not np.array_equal(host_copy(sums, stream), probe_reads.expected(words, pieces, READS_CHECKED, blocks)):
         raise ProbeError(f"the GPU's probe of {'shared memory' if shared else 'the L2 cache'} is wrong")
-    seconds = min(_bursts(clocked(stream, lambda: launch(source, np.int32(pieces), np.int32(TURNS), sums))))
+    seconds = min(_bursts(event_timer(stream, lambda: launch(source, np.int32(pieces), np.int32(TURNS), sums))))
     return blocks * threads * probe_reads.WORDS * words.itemsize * TURNS / seconds
 
 

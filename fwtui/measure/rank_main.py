@@ -12,7 +12,7 @@ import threading
 from contextlib import suppress
 
 from fwtui.common.serve import Parent
-from fwtui.engine.links import unlink_shared_memory, values_of_all
+from fwtui.engine.links import gather_values, unlink_shared_memory
 from fwtui.experiment.device import places
 from fwtui.stream import codec, events
 
@@ -56,7 +56,7 @@ def main() -> None:
     with suppress(OSError, IndexError):
         # after MPI's sockets: Linux was seen to close a dead process's later files first, so others learn of a death later
         os.open(args.lifelines[world.rank], os.O_WRONLY)
-    roll = values_of_all(world, os.getpid())
+    roll = gather_values(world, os.getpid())
     if world.rank == 0:
         parent.write(b"%s %s\n" % (PID_LINE, b" ".join(b"%d" % pid for pid in roll)))
     Rank(world, devices, args.timeout, speak, _end_all).serve(parent.descriptor, args.origin, parent.requests)

@@ -18,10 +18,10 @@ from msgspec.structs import replace
 from fwtui.common.cores import usable_cores
 from fwtui.common.errors import NoGpu
 from fwtui.common.serve import failure
+from fwtui.engine.distributed_engine import EndOrder, RankState, RankZeroEngine, decode_order, encode_order, run_order_loop
 from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for
-from fwtui.engine.links import Channel, MpiLink, NcclLink, RankLink, received, values_of_all
-from fwtui.engine.ranks import EndOrder, RankWork, RankZeroEngine, decoded, encoded, obey
+from fwtui.engine.links import Channel, MpiLink, NcclLink, RankLink, gather_values, receive_message
 from fwtui.experiment.device import CPU, DeviceId, RankDevice
 from fwtui.machine import hardware
 from fwtui.measure.worker import Worker, diagnose
@@ -57,7 +57,7 @@ class RankWorker(Worker):
         assert self.engine is not None
         self._serving = True
         try:
-            replies = self.engine.replies_to(decoded(order.order))
+            replies = self.engine.replies_to(decode_order(order.order))
         except BaseException as error:
             code, sentence, _ = self._diagnosis(error)
             self.tell(events.Fault(t=self.now(), source="worker", code=code, message=sentence, stderr=failure()))
@@ -151,10 +151,10 @@ class Heartbeats:
         now, since = time.monotonic(), self._busy_since()
         for rank in self._others:
             while self._comm.iprobe(rank, _BEAT):
-                self._others_busy[rank] = bool(received(self._comm, rank, _BEAT)[0])
+                self._others_busy[rank] = bool(receive_message(self._comm, rank, _BEAT)[0])
                 self._heard[rank] = now
             if self._comm.rank == 0 and self._comm.iprobe(rank, _FAULT):
-                fault = codec.decode(bytes(received(self._comm, rank, _FAULT)))
+                fault = codec.decode(bytes(receive_message(self._comm, rank, _FAULT)))
                 assert isinstance(fault, events.Fault)
                 self._report(fault)
             busy = since is not None or self._others_busy[rank]
@@ -192,7 +192,7 @@ class Rank:
             with self._channel.busy():
                 work = self._work()
             if self._worker is None:
-                obey(self._channel, work)
+                run_order_loop(self._channel, work)
                 self._beats.stop()
                 return
         except BaseException as error:
@@ -201,7 +201,7 @@ class Rank:
         assert self._worker is not None
         self._worker.engine = RankZeroEngine(self._channel, work)
         self._worker.work()
-        self._channel.order(encoded(EndOrder()))
+        self._channel.order(encode_order(EndOrder()))
         self._beats.stop()
 
     def abort(self, code: int = 0) -> NoReturn:
@@ -210,17 +210,17 @@ class Rank:
         self._end_all(code)
         os._exit(code)
 
-    def _work(self) -> RankWork:
+    def _work(self) -> RankState:
         """This rank's engine, and its link to the others."""
         engine, device, link = engine_at(self._place, self._world)
-        devices = values_of_all(self._world, device, events.Device | None)
+        devices = gather_values(self._world, device, events.Device | None)
         named_devices = zip(self._channel.ranks, devices, strict=True)
         self._channel.ranks = tuple(replace(of, name=device.name if device is not None else "") for of, device in named_devices)
         if self._worker is not None:
             for of, found in zip(self._channel.ranks, devices, strict=True):
                 if found is not None and of.host == 0:  # only this host's GPUs have numbers in a session
                     self._worker.tell(replace(found, t=self._worker.now()))
-        return RankWork(self._channel, engine, link)
+        return RankState(self._channel, engine, link)
 
     def _fail(self, code: str, message: str, where: str = "", rank_zero_hears: bool = True) -> NoReturn:
         """Tell why the job ends, and end it. `rank_zero_hears`: rank 0 can hand it on."""
@@ -267,10 +267,10 @@ def assign_devices(world: Any, on_cpu: bool, falls_back: bool) -> tuple[RankDevi
     """
     from mpi4py import MPI
 
-    names = values_of_all(world, MPI.Get_processor_name())
+    names = gather_values(world, MPI.Get_processor_name())
     hosts = [list(dict.fromkeys(names)).index(name) for name in names]
     local = [hosts[:rank].count(host) for rank, host in enumerate(hosts)]
-    counts = values_of_all(world, 0 if on_cpu else len(hardware.gpus().gpus))
+    counts = gather_values(world, 0 if on_cpu else len(hardware.gpus().gpus))
     lacking = [rank for rank in range(world.size) if local[rank] >= counts[rank]]
     if on_cpu or (len(lacking) == world.size and falls_back):
         return tuple(RankDevice(host, None) for host in hosts)
@@ -296,7 +296,7 @@ def share_cores(world: Any, hosts: Iterable[int]) -> None:
 def cores_for(world: Any, hosts: Iterable[int]) -> int:
     """This rank's part of the cores, with those ranks of its host that may use the same ones."""
     usable_here = usable_cores()
-    usable = list(zip(hosts, values_of_all(world, usable_here, set[int]), strict=True))
+    usable = list(zip(hosts, gather_values(world, usable_here, set[int]), strict=True))
     here = usable[world.rank][0]
     crowd = sum(host == here and not cores.isdisjoint(usable_here) for host, cores in usable)
     return max(1, len(usable_here) // crowd)

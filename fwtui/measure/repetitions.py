@@ -11,9 +11,9 @@ from typing import Any
 
 from fwtui.analysis.occupancy import occupancy
 from fwtui.common.cores import usable_cores
+from fwtui.engine.distributed_engine import stretch_of_rank
 from fwtui.engine.engine import PhaseStretch, StretchTimes
-from fwtui.engine.loaded import LoadedKernel
-from fwtui.engine.ranks import part_of
+from fwtui.engine.kernel_instance import LoadedKernel
 from fwtui.measure import statistics
 from fwtui.measure.cpu_loops import inner_loops
 from fwtui.measure.run_context import PROGRESS_SECONDS, RunContext
@@ -153,7 +153,7 @@ class Repetitions:
         timed_phases = phase_parts(parts, seconds, phases, middle.cpu if self._on_this_cpu else None)
         context.emit_event(events.Phases, seconds=total, parts=timed_phases, captured=launch == "graph", passes=len(passes))
         for rank, rank_parts in enumerate(middle.ranks):
-            of_rank = phase_parts([part_of(part, rank) for part in parts], rank_parts, phases)
+            of_rank = phase_parts([stretch_of_rank(part, rank) for part in parts], rank_parts, phases)
             context.emit_event(events.RankPhases, rank=rank, seconds=sum(rank_parts), parts=of_rank)
         for index, first, row in sample_rounds(parts, seconds, phases):
             context.emit_event(events.Round, index=index, first=first, seconds=row)

@@ -16,8 +16,8 @@ from fwtui.analysis.answers import RIGHT, stated
 from fwtui.common.errors import Refused
 from fwtui.common.units import LARGEST
 from fwtui.engine.engine import Cancelled
-from fwtui.engine.loaded import loaded
-from fwtui.engine.memory import check_memory
+from fwtui.engine.kernel_instance import load_kernel
+from fwtui.engine.memory_check import check_memory
 from fwtui.engine.verify import Verifier
 from fwtui.experiment.experiment import FULL_CHECK
 from fwtui.graphs.canonical import canonical, fletcher64, no_distance
@@ -176,7 +176,7 @@ class Runner:
         if context.experiment.code:
             for part in recorded_plan(kernel, shape):
                 context.emit_event(events.Plan, **part)
-        with loaded(kernel, shape, engine, plan=plan, stage=context.stage) as it:
+        with load_kernel(kernel, shape, engine, plan=plan, stage=context.stage) as it:
             passes = Repetitions(context, it)
             compiles = kernel.compiles and engine.target.backend != "simulator"
             # compile the copies' kernels outside their time; some programs have no buffers before the matrix

@@ -11,7 +11,7 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.serve import Parent, serve
 from fwtui.engine.engine_for import engine_for
-from fwtui.engine.loaded import check_taken, loaded
+from fwtui.engine.kernel_instance import check_supported, load_kernel
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import kernel_named
 from fwtui.graphs.canonical import no_path
@@ -30,10 +30,10 @@ def send_steps(request: StepRequest, parent: Parent) -> None:
     graph = graph_of(matrix, integer=True)
     shape = experiment.shape(graph.n, graph.nonnegative)
     engine = engine_for(DeviceId(kernel.backend))
-    check_taken(kernel, shape, engine)
+    check_supported(kernel, shape, engine)
     plan = list(kernel.plan(shape, True))
     always = all(rect.buffer == 0 for step in plan for rect in step.writes)
-    with loaded(kernel, shape, engine, matrix, plan) as it:
+    with load_kernel(kernel, shape, engine, matrix, plan) as it:
         for index, step in enumerate(plan):
             it.launch(step)
             if always or index == len(plan) - 1:

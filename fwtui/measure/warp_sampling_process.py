@@ -29,10 +29,10 @@ from fwtui.common.errors import Refused
 from fwtui.common.serve import Parent, serve
 from fwtui.common.text import clean
 from fwtui.common.units import duration
+from fwtui.engine.distributed_engine import steps_of_rank
 from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for
-from fwtui.engine.loaded import LoadedKernel, loaded
-from fwtui.engine.ranks import own_steps
+from fwtui.engine.kernel_instance import LoadedKernel, load_kernel
 from fwtui.measure.code_listing import build_listing, code_name
 from fwtui.measure.pc_sampling import PcSampler, PcSamples, SamplingError, only_sampler
 from fwtui.measure.repetitions import representatives
@@ -119,7 +119,7 @@ def plan_request(request: SampleRequest, engine: Engine) -> KernelPlan:
     plan = list(kernel.plan(shape, False))
     if shape.ranks > 1:
         engine.target = dataclasses.replace(engine.target, rank=RANK, link=AbsentRanks())
-        plan = own_steps(plan, RANK)
+        plan = steps_of_rank(plan, RANK)
     return KernelPlan(kernel, shape, plan)
 
 
@@ -136,7 +136,7 @@ def sample(request: SampleRequest, context: SampledContext, tell: Callable[[even
     Raises Refused and SamplingError.
     """
     kernel, shape, plan = plan_request(request, context.engine)
-    with loaded(kernel, shape, context.engine, plan=plan) as it:
+    with load_kernel(kernel, shape, context.engine, plan=plan) as it:
         steps = [i for i in representatives(plan) if plan[i].rank != EVERY]  # no kernel of this program broadcasts
         work: Counter[str] = Counter()
         for step in plan:

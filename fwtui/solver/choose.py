@@ -139,9 +139,9 @@ def fitting(
     """
     kernel, shape = suited(named_kernel, facts.n, dtype, facts.nonnegative, engine)
     if engine.ranks:
-        from fwtui.engine.ranks import RankedEngine
+        from fwtui.engine.distributed_engine import DistributedEngine
 
-        assert isinstance(engine, RankedEngine)
+        assert isinstance(engine, DistributedEngine)
         engine.activate()
         check_shares(kernel, shape, engine, result_bytes)
         return kernel, shape

@@ -23,7 +23,7 @@ from fwtui_kernels import registry
 from fwtui_kernels.plan import ITEMSIZE, Kernel, Shape
 
 if TYPE_CHECKING:
-    from fwtui.engine.ranks import RankedEngine
+    from fwtui.engine.distributed_engine import DistributedEngine
 
 WORTH, WORTH_IN_USE = 2048, 768  # vertices from which a GPU pays: to start it, and if this process has used it already
 SPARSE = {"cpu": "sparse-cpu", "cuda": "sparse"}  # kernels, by backend
@@ -150,7 +150,7 @@ def beside(dtype: str, engine: Engine) -> int:
     return -(-copies * ITEMSIZE[dtype] * len(here) // len(engine.ranks)) if here else 0
 
 
-def check_shares(kernel: Kernel, shape: Shape, engine: RankedEngine, result_bytes: int) -> None:
+def check_shares(kernel: Kernel, shape: Shape, engine: DistributedEngine, result_bytes: int) -> None:
     """Raises Refused if a rank's share does not fit its memory; for `result_bytes` see fitting."""
     matrices, on_gpu = kernel.matrices + 1, kernel.backend == "cuda"
     # on the host besides, its rows of the graph on their way

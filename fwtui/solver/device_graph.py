@@ -18,7 +18,7 @@ from fwtui.common.cores import usable_cores
 from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
 from fwtui.engine.engine import Engine
-from fwtui.engine.memory import check_memory
+from fwtui.engine.memory_check import check_memory
 from fwtui.graphs.adjacency import Adjacency, CsrRows, GivenGraph, LazyGraph
 from fwtui.graphs.bounds import AFTERWARDS, Choice, facts_of, longest
 from fwtui.solver import graph_kernels, launching

@@ -20,8 +20,16 @@ import numpy as np
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Failed, NoGpu, Refused
 from fwtui.common.signals import undone_by
-from fwtui.engine.engine import Pass
-from fwtui.engine.ranks import Build, LoadMapped, Order, RankedEngine, RankedProgram, UnloadMapped, encoded
+from fwtui.engine.distributed_engine import (
+    Build,
+    DistributedEngine,
+    DistributedProgram,
+    LoadMapped,
+    Order,
+    UnloadMapped,
+    encode_order,
+)
+from fwtui.engine.engine import TimedRun
 from fwtui.experiment.device import ALL, DeviceId, RankDevice, places, places_text
 from fwtui.live.mpi_job import MpiJob, check_job
 from fwtui.machine import hardware, settings
@@ -33,7 +41,7 @@ from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step, Target
 _LOOKS_EVERY = 0.1  # seconds between looks whether the job has failed
 
 
-class JobEngine(RankedEngine):
+class JobEngine(DistributedEngine):
     """Every rank's engine, in the process that started them."""
 
     elsewhere = True
@@ -56,14 +64,14 @@ class JobEngine(RankedEngine):
         """Raises Failed if the job is lost."""
         assert self.job is not None
         with undone_by(self.kill):
-            self.job.send(requests.encode(requests.RankOrder(encoded(order))))
+            self.job.send(requests.encode(requests.RankOrder(encode_order(order))))
             return self._replies(self.job)
 
     def build(self, kernel: Kernel, shape: Shape) -> Program:
         self.on_all_ranks(Build(kernel.id, shape))
         return JobProgram(self, shape)
 
-    def timed_repetition(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
+    def timed_repetition(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> TimedRun:
         timed = super().timed_repetition(program, plan, buffers, mode)
         return lambda check: timed(lambda: None)  # `solve` shows no progress of passes in other processes
 
@@ -96,7 +104,7 @@ def _check(job: MpiJob, ended: bool) -> None:
         raise Failed(f"{job.death}{f': {last[0]}' if last else ''}")
 
 
-class JobProgram(RankedProgram):
+class JobProgram(DistributedProgram):
     """A program whose matrix is in memory that the ranks map."""
 
     def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:

@@ -13,9 +13,9 @@ import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.streams import report
+from fwtui.engine.distributed_engine import ORDERS, EndOrder, Order, RankState, RankZeroEngine, encode_order, run_order_loop
 from fwtui.engine.engine import Engine
-from fwtui.engine.links import Channel, RankLink, arrays_of_all, patiently, unlink_shared_memory
-from fwtui.engine.ranks import ORDERS, EndOrder, Order, RankWork, RankZeroEngine, encoded, obey
+from fwtui.engine.links import Channel, RankLink, gather_arrays, unlink_shared_memory, wait_until
 from fwtui.experiment.device import RankDevice
 from fwtui.graphs.adjacency import Arcs, GivenGraph
 from fwtui.graphs.graph import EdgeFacts
@@ -58,11 +58,11 @@ def solve_ranked(
                 outcome = source.solve(call)
             except Exception as error:
                 outcome = error
-            member.channel.order(encoded(EndOrder()))
+            member.channel.order(encode_order(EndOrder()))
         else:
             try:
                 with compiled():
-                    obey(member.channel, work, SOLVE_ORDERS)
+                    run_order_loop(member.channel, work, SOLVE_ORDERS)
             except BaseException as error:
                 member.abort(error)
     shared = (
@@ -141,7 +141,7 @@ def _member(comm: Any, on_cpu: bool, falls_back: bool) -> _Member:
 class _Engine(RankZeroEngine):
     """Rank 0's engine. An error inside an order ends the program, as the others are then inside it too."""
 
-    def __init__(self, member: _Member, work: RankWork):
+    def __init__(self, member: _Member, work: RankState):
         super().__init__(member.channel, work)
         self._member = member
 
@@ -152,7 +152,7 @@ class _Engine(RankZeroEngine):
             self._member.abort(error)
 
 
-class RowWork(RankWork):
+class RowWork(RankState):
     """A rank's work on an answer, of which its rows stay with it."""
 
     rows: np.ndarray  # their vertices
@@ -175,7 +175,7 @@ class RowWork(RankWork):
 class KeepWeights(Order[None]):
     """The next load keeps its rows, in which predecessors are searched."""
 
-    def done_by(self, work: RowWork) -> None:
+    def execute(self, work: RowWork) -> None:
         work.keeps_weights = True
 
 
@@ -184,7 +184,7 @@ class LookOrder(Order["tuple[float, list[float]]"]):
 
     far: float
 
-    def done_by(self, work: RowWork) -> tuple[float, list[float]]:
+    def execute(self, work: RowWork) -> tuple[float, list[float]]:
         work.rows = RankRows(work.program.shape, work.rank).vertices()
         work.distances = work.result()
         return largest(work.distances, self.far), work.distances[np.arange(len(work.rows)), work.rows].tolist()
@@ -195,7 +195,7 @@ class Reach(Order[None]):
 
     far: float
 
-    def done_by(self, work: RowWork) -> None:
+    def execute(self, work: RowWork) -> None:
         work.reached = reached(work.distances, self.far)
 
 
@@ -205,7 +205,7 @@ class LeadsOut(Order[bool]):
     sources: bytes
     targets: bytes
 
-    def done_by(self, work: RowWork) -> bool:
+    def execute(self, work: RowWork) -> bool:
         return leads_out(np.frombuffer(self.sources, np.int64), np.frombuffer(self.targets, np.int64), work.reached)
 
 
@@ -215,7 +215,7 @@ class Finish(Order[None]):
     far: float
     wide: bool
 
-    def done_by(self, work: RowWork) -> None:
+    def execute(self, work: RowWork) -> None:
         work.distances = finished(work.distances, work.rows, work.program.shape.n, self.far, self.wide)
         del work.buffers  # of the kernel
 
@@ -226,7 +226,7 @@ class TraceOrder(Order[None]):
     facts: EdgeFacts
     exact: bool
 
-    def done_by(self, work: RowWork) -> None:
+    def execute(self, work: RowWork) -> None:
         far = float(NO_EDGE[work.weights.dtype.name])
         work.predecessors = _RankPaths(work, self.facts, far, self.exact).found()
         del work.weights
@@ -318,7 +318,7 @@ class _RankPaths(Paths):
     def _joined(self, columns: list[Arcs]) -> Arcs:
         empty = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
         mine = [np.concatenate(part) for part in zip(empty, *columns, strict=True)]
-        return Arcs(*(np.concatenate(arrays_of_all(self._comm, part)) for part in mine))
+        return Arcs(*(np.concatenate(gather_arrays(self._comm, part)) for part in mine))
 
     def _greatest(self, values: np.ndarray) -> np.ndarray:
         return self._reduced(values, "MAX")
@@ -330,5 +330,5 @@ class _RankPaths(Paths):
         from mpi4py import MPI
 
         together = np.empty_like(values)
-        patiently(self._comm.Iallreduce(values, together, getattr(MPI, operation)).Test)
+        wait_until(self._comm.Iallreduce(values, together, getattr(MPI, operation)).Test)
         return together

@@ -21,7 +21,7 @@ import numpy as np
 from fwtui.commands.support.printing import table
 from fwtui.common import units
 from fwtui.engine.engine_for import engine_for
-from fwtui.engine.loaded import loaded
+from fwtui.engine.kernel_instance import load_kernel
 from fwtui.engine.verify import Verifier
 from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import FULL_CHECK, Experiment, changed
@@ -119,7 +119,7 @@ def compare(n: int, dtype: str, names: list[str], rounds: int) -> bool:
         for name in [name for name in names if n <= MAX_N.get(name, n)]:
             settled = settle_here(changed(experiment, kernel=name))
             shape, engine = settled.shape(n, graph.nonnegative), engine_for(settled.runs_on)
-            it = held.enter_context(loaded(registry()[settled.kernel], shape, engine, graph.matrix))
+            it = held.enter_context(load_kernel(registry()[settled.kernel], shape, engine, graph.matrix))
             entrants.append(Entrant(name, it.run, it.result))
         entrants += [make(graph) for name, make in PACKAGES.items() if find_spec(name) and n <= MAX_N.get(name, n)]
         for one in entrants * 2:  # the first repetition compiles, the second one captures a CUDA graph

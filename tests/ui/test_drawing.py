@@ -16,7 +16,7 @@ from fwtui.analysis.compare import speedup
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.common import units
 from fwtui.common.text import shortened
-from fwtui.engine import loaded
+from fwtui.engine import kernel_instance
 from fwtui.stream import events
 from fwtui.stream.model import Evidence
 from fwtui.stream.stages import STAGES

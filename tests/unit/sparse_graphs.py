@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from fwtui.engine.verify import reference
+from fwtui.engine.verify import scipy_distances
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import canonical
@@ -46,4 +46,4 @@ def distances(kernel_id: str, tile: int, g: GraphInput) -> np.ndarray:
 def right(kernel_id: str, tile: int, asked: dict[str, Any]) -> bool:
     """Return whether the distances are those of SciPy's Dijkstra."""
     g = graph(**asked)
-    return np.array_equal(distances(kernel_id, tile, g), reference(g, g.potentials, by_dijkstra=True))
+    return np.array_equal(distances(kernel_id, tile, g), scipy_distances(g, g.potentials, by_dijkstra=True))

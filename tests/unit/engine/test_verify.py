@@ -190,7 +190,7 @@ def test_distances_beyond_the_type_are_out_of_range(
 def test_out_of_range_is_counted_beyond_the_sampled_rows() -> None:
     graph = generate(Experiment(n=300, density=0.004, high=3000, dtype="int16"))
     distances = solved(graph)
-    expected = verify.reference(graph, None)
+    expected = verify.scipy_distances(graph, None)
     assert [check(graph, distances, how).verdict for how in HOWS] == ["out of range"] * 2
     hidden = np.where(distances == NO_PATH, expected, distances)  # as if only unsampled rows had overflowed
     at = np.argwhere(expected != distances)
@@ -230,8 +230,8 @@ def test_checksums_of_other_kernels_are_compared() -> None:
 
 def test_the_reference_is_made_once_per_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
-    original = verify.reference
-    monkeypatch.setattr(verify, "reference", lambda graph, *more: made.append(graph.n) or original(graph, *more))
+    original = verify.scipy_distances
+    monkeypatch.setattr(verify, "scipy_distances", lambda graph, *more: made.append(graph.n) or original(graph, *more))
     verifier = Verifier()
     graphs = {n: generate(Experiment(n=n, dtype="int32")) for n in (5, 6, 7)}
     for n in (5, 6, 5, 6, 7, 6, 7, 5):

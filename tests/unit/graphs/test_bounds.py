@@ -8,7 +8,7 @@ import pytest
 from test_graphs import graph_from
 
 from fwtui.common.errors import Refused
-from fwtui.engine.searches import distances_from
+from fwtui.engine.reference_distances import distances_from
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs import bounds

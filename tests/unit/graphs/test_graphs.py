@@ -10,7 +10,7 @@ from pretending import Pretend
 
 from fwtui.common.errors import Refused
 from fwtui.engine import generate_cpu
-from fwtui.engine.searches import distances_from, unreachable_pairs
+from fwtui.engine.reference_distances import distances_from, unreachable_pairs
 from fwtui.experiment.experiment import KINDS as LINKED
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.experiment.generate import expected_share, fill_numpy, generate, potential_range, recipe_for

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fwtui.engine.engine import HostEngine
-from fwtui.engine.loaded import loaded
+from fwtui.engine.kernel_instance import load_kernel
 from fwtui.measure.cpu_loops import Loop, inner_loop, inner_loops
 from fwtui_kernels import registry
 from fwtui_kernels.compiled.cpu_vectors import ROWS, vector_bytes, width_of
@@ -70,7 +70,7 @@ def test_the_loop_with_the_most_relaxations_is_found(
 @pytest.mark.parametrize(("dtype", "vector"), [("float32", 0), ("float32", 1), ("int16", 1), ("int16", 0)])
 def test_the_loops_of_the_tiled_kernel_are_those_it_runs(dtype: str, vector: int) -> None:
     kernel, options = registry()["tiled-cpu"], (("cores", 0), ("order", 1), ("vector", vector))
-    with loaded(kernel, Shape(64, 32, dtype, options=options), HostEngine(Target("cpu"))) as it:
+    with load_kernel(kernel, Shape(64, 32, dtype, options=options), HostEngine(Target("cpu"))) as it:
         found = dict(inner_loops(it, cached=False))
     assert set(found) == {"pivot", "panels", "rest"}
     width, item = width_of(ITEMSIZE[dtype], 32), ITEMSIZE[dtype]

@@ -13,8 +13,8 @@ from builders import never
 
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import PhaseStretch, one_of_each_op, stretches
-from fwtui.engine.loaded import LoadedKernel
-from fwtui.engine.memory import check_memory
+from fwtui.engine.kernel_instance import LoadedKernel
+from fwtui.engine.memory_check import check_memory
 from fwtui.experiment.experiment import Experiment
 from fwtui.measure import statistics
 from fwtui.measure.repetitions import MAX_ROUNDS, Repetitions, occupancies, phase_parts, sample_rounds

@@ -116,9 +116,9 @@ def test_the_example_of_the_readme(tmp_path: Path) -> None:
 
 def test_a_rank_that_fails_is_named_and_ends_the_program_without_a_file_left() -> None:
     failing = (
-        "from fwtui.engine.ranks import Allocate\nhealthy = Allocate.done_by\n"
+        "from fwtui.engine.distributed_engine import Allocate\nhealthy = Allocate.execute\n"
         "def sick(order, work):\n    if work.rank == 1: raise MemoryError('no more')\n    healthy(order, work)\n"
-        "Allocate.done_by = sick\n"
+        "Allocate.execute = sick\n"
         "import numpy as np, fwtui\nfrom mpi4py import MPI\n"
         f"maps = open({MAPS!r}).read()\nprint([word for word in maps.split() if '/mpich_shm_' in word], flush=True)\n"
         "fwtui.solve(np.array([[0, 1.0], [np.inf, 0]]), comm=MPI.COMM_WORLD, devices='cpu')"

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from fwtui.common.errors import Refused
-from fwtui.engine.engine import Check, Engine, Pass
+from fwtui.engine.engine import Check, Engine, TimedRun
 from fwtui_kernels.own import NoTrial
 from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:  # `solve` does without it
     from fwtui.graphs.graph import GraphInput
 
 
-class NotTaken(Refused):
+class UnsupportedShape(Refused):
     """The kernel does not take this shape on this device."""
 
 
-class NotHere(NotTaken):
+class DeviceUnavailable(UnsupportedShape):
     """The kernel runs on no device of this machine."""
 
 
-def check_taken(kernel: Kernel, shape: Shape, engine: Engine) -> None:
+def check_supported(kernel: Kernel, shape: Shape, engine: Engine) -> None:
     """Raises NotTaken."""
     if refusal := kernel.refuses(shape) or kernel.lacks(shape, engine.target):
-        raise NotTaken(refusal)
+        raise UnsupportedShape(refusal)
 
 
 class LoadedKernel:
@@ -34,7 +34,7 @@ class LoadedKernel:
 
     def __init__(self, kernel: Kernel, engine: Engine, program: Program, plan: Sequence[Step], buffers: Buffers):
         self.kernel, self.engine, self.program, self.plan, self.buffers = kernel, engine, program, plan, buffers
-        self._pass: Pass | None = None
+        self._pass: TimedRun | None = None
         self._captured = False
 
     def load(self, matrix: Any) -> None:
@@ -77,7 +77,7 @@ class LoadedKernel:
 
 
 @contextmanager
-def loaded(
+def load_kernel(
     kernel: Kernel,
     shape: Shape,
     engine: Engine,
@@ -91,14 +91,14 @@ def loaded(
     allocation.
     """
     if plan is None:
-        check_taken(kernel, shape, engine)
+        check_supported(kernel, shape, engine)
         if kernel.ordered is not None and matrix is not None:
             shape = kernel.ordered(shape, matrix)
         plan = list(kernel.plan(shape, False))
     try:
         program = engine.build(kernel, shape)
     except NoTrial as lacking:
-        raise NotHere(str(lacking)) from None
+        raise DeviceUnavailable(str(lacking)) from None
     with stage("allocate"):
         it = LoadedKernel(kernel, engine, program, plan, program.allocate())
     try:

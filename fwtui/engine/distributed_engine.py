@@ -17,7 +17,7 @@ import psutil
 from msgspec import Struct
 
 from fwtui.common.errors import Refused
-from fwtui.engine.engine import Check, Engine, Pass, PhasePass, PhaseStretch, StretchTimes, Tell, stretches
+from fwtui.engine.engine import Check, Engine, InstrumentedRun, PhaseStretch, StretchTimes, Tell, TimedRun, stretches
 from fwtui.engine.links import BLOCK, Channel, RankLink
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.requests import Reply
@@ -28,18 +28,18 @@ from fwtui_kernels.programs.rank_programs import RankRows
 Value = TypeVar("Value")
 
 
-def own_steps(plan: Sequence[Step], rank: int) -> list[Step]:
+def steps_of_rank(plan: Sequence[Step], rank: int) -> list[Step]:
     """The steps that a rank launches; of the earlier steps they wait for, those of its own."""
     places = {index: place for place, index in enumerate(i for i, step in enumerate(plan) if step.rank in (rank, EVERY))}
     return [replace(plan[i], after=tuple(places[a] for a in plan[i].after if a in places)) for i in places]
 
 
-def part_of(stretch: PhaseStretch, rank: int) -> PhaseStretch:
+def stretch_of_rank(stretch: PhaseStretch, rank: int) -> PhaseStretch:
     """Return the steps of a stretch that a rank launches."""
     return PhaseStretch(stretch.phase, tuple(step for step in stretch.steps if step.rank in (rank, EVERY)))
 
 
-def with_waits(plan: Sequence[Step]) -> list[PhaseStretch]:
+def add_wait_stretches(plan: Sequence[Step]) -> list[PhaseStretch]:
     """The plan's stretches, and an empty one after each broadcast for the time in which a rank waits for the others."""
     found: list[PhaseStretch] = []
     for stretch in stretches(plan):
@@ -49,7 +49,7 @@ def with_waits(plan: Sequence[Step]) -> list[PhaseStretch]:
     return found
 
 
-def waits_apart(parts: Sequence[PhaseStretch], ranks: Sequence[list[float]]) -> StretchTimes:
+def separate_waits(parts: Sequence[PhaseStretch], ranks: Sequence[list[float]]) -> StretchTimes:
     """The ranks' seconds, with the time in which they waited for others moved from a broadcast to the stretch after it.
 
     The last to come waits for nobody: a broadcast takes as long as the shortest one of any rank.
@@ -63,15 +63,15 @@ def waits_apart(parts: Sequence[PhaseStretch], ranks: Sequence[list[float]]) -> 
     return StretchTimes([fmean(seconds[i] for seconds in apart) for i in range(len(parts))], tuple(apart))
 
 
-class RankWork:
+class RankState:
     """The state of one rank in a run: its engine, its program, its rows."""
 
     program: Program
     buffers: Buffers
     plan: list[Step]  # of all ranks
-    timed: Pass
+    timed: TimedRun
     parts: list[PhaseStretch]
-    timed_parts: PhasePass
+    timed_parts: InstrumentedRun
     mapped: np.ndarray
 
     def __init__(self, channel: Channel, engine: Engine, link: RankLink):
@@ -114,7 +114,7 @@ class RankWork:
 
     def warm_up(self, tell: Tell = lambda launched: None) -> None:
         self.channel.barrier()
-        self.engine.warm_up(self.program, own_steps(self.plan, self.rank), self.buffers, _never, tell)
+        self.engine.warm_up(self.program, steps_of_rank(self.plan, self.rank), self.buffers, _never, tell)
         self.link.finish()
 
     def blocks(self) -> Iterator[tuple[int, slice, slice]]:
@@ -131,10 +131,10 @@ def _never() -> None:
 
 
 class Order(Struct, Generic[Value], tag=True):
-    """An order that all ranks execute in the same sequence; `done_by` runs it on one rank and returns the reply."""
+    """An order that all ranks execute in the same sequence; `execute` runs it on one rank and returns the reply."""
 
     @abstractmethod
-    def done_by(self, work: Any) -> Value: ...
+    def execute(self, work: Any) -> Value: ...
 
 
 class EndOrder(Order[None]):
@@ -144,7 +144,7 @@ class EndOrder(Order[None]):
 class FreeBytes(Order["tuple[int, int]"]):
     """Free memory for a rank's rows, of its GPU or its host, and its part of its host's free memory."""
 
-    def done_by(self, work: RankWork) -> tuple[int, int]:
+    def execute(self, work: RankState) -> tuple[int, int]:
         here = work.channel.ranks[work.rank].host
         host = psutil.virtual_memory().available // sum(other.host == here for other in work.channel.ranks)
         free = work.engine.free_bytes()
@@ -154,7 +154,7 @@ class FreeBytes(Order["tuple[int, int]"]):
 class Synchronize(Order[None]):
     """Wait until everything launched has finished."""
 
-    def done_by(self, work: RankWork) -> None:
+    def execute(self, work: RankState) -> None:
         work.synchronize()
 
 
@@ -164,7 +164,7 @@ class Build(Order[None]):
     kernel: str
     shape: Shape
 
-    def done_by(self, work: RankWork) -> None:
+    def execute(self, work: RankState) -> None:
         kernel = kernel_named(self.kernel)
         if refusal := kernel.lacks(self.shape, work.target):
             raise Refused(refusal)
@@ -174,19 +174,19 @@ class Build(Order[None]):
 
 
 class Allocate(Order[None]):
-    def done_by(self, work: RankWork) -> None:
+    def execute(self, work: RankState) -> None:
         work.buffers = work.program.allocate()
 
 
 class Free(Order[None]):
-    def done_by(self, work: RankWork) -> None:
+    def execute(self, work: RankState) -> None:
         work.free()
 
 
 class Load(Order[None]):
     """Load a matrix that rank 0 has."""
 
-    def done_by(self, work: RankWork) -> None:
+    def execute(self, work: RankState) -> None:
         work.load(work.scattered(None))
 
 
@@ -195,26 +195,26 @@ class LoadMapped(Order[None]):
 
     path: str
 
-    def done_by(self, work: RankWork) -> None:
+    def execute(self, work: RankState) -> None:
         shape = work.program.shape
         work.mapped = np.memmap(self.path, shape.dtype, "r+", shape=(shape.n, shape.n))
         work.load(RankRows(shape, work.rank).taken_from(work.mapped))
 
 
 class UnloadMapped(Order[None]):
-    def done_by(self, work: RankWork) -> None:
+    def execute(self, work: RankState) -> None:
         RankRows(work.program.shape, work.rank).put(work.result(), work.mapped)
 
 
 class Restore(Order[None]):
-    def done_by(self, work: RankWork) -> None:
+    def execute(self, work: RankState) -> None:
         work.program.restore(work.buffers, work.engine.stream)
 
 
 class Unload(Order["np.ndarray | None"]):
     """Rank 0 gets the result."""
 
-    def done_by(self, work: RankWork) -> np.ndarray | None:
+    def execute(self, work: RankState) -> np.ndarray | None:
         shape = work.program.shape
         rows = work.program.unload(work.buffers, work.engine.stream)
         result = np.empty((shape.n, shape.n), shape.dtype) if work.rank == 0 else None
@@ -232,8 +232,8 @@ class Unload(Order["np.ndarray | None"]):
 class Compile(Order[None]):
     """Launch one step of each op. On CPUs one rank of a host goes first, and the others find in the cache what it compiled."""
 
-    def done_by(self, work: RankWork) -> None:
-        steps = own_steps(work.plan, work.rank)
+    def execute(self, work: RankState) -> None:
+        steps = steps_of_rank(work.plan, work.rank)
         here = work.channel.ranks[work.rank].host
         first = min(other.rank for other in work.channel.ranks if other.host == here)
         waits = work.engine.target.backend == "cpu" and work.rank != first
@@ -249,23 +249,23 @@ class Compile(Order[None]):
 class WarmUp(Order[None]):
     """Run the plan once, untimed."""
 
-    def done_by(self, work: RankWork) -> None:
+    def execute(self, work: RankState) -> None:
         work.warm_up()
 
 
-class CleanPass(Order[None]):
+class PrepareTimed(Order[None]):
     """Prepare passes that are launched as `mode` says."""
 
     mode: str
 
-    def done_by(self, work: RankWork) -> None:
-        work.timed = work.engine.timed_repetition(work.program, own_steps(work.plan, work.rank), work.buffers, self.mode)
+    def execute(self, work: RankState) -> None:
+        work.timed = work.engine.timed_repetition(work.program, steps_of_rank(work.plan, work.rank), work.buffers, self.mode)
 
 
-class Clean(Order[float]):
+class RunTimed(Order[float]):
     """A pass; its seconds."""
 
-    def done_by(self, work: RankWork) -> float:
+    def execute(self, work: RankState) -> float:
         work.engine.synchronize()
         work.channel.barrier()
         seconds = work.timed(_never)
@@ -273,21 +273,21 @@ class Clean(Order[float]):
         return seconds
 
 
-class PhasesPass(Order[None]):
+class PrepareInstrumented(Order[None]):
     """Prepare passes with a clock around each stretch."""
 
     mode: str
 
-    def done_by(self, work: RankWork) -> None:
-        work.parts = [part_of(part, work.rank) for part in with_waits(work.plan)]
+    def execute(self, work: RankState) -> None:
+        work.parts = [stretch_of_rank(part, work.rank) for part in add_wait_stretches(work.plan)]
         parts = [part for part in work.parts if part.steps]
         work.timed_parts = work.engine.instrumented_repetition(work.program, parts, work.buffers, self.mode)
 
 
-class PhasesOrder(Order["list[float]"]):
+class RunInstrumented(Order["list[float]"]):
     """Such a pass; the seconds of every stretch, also of those in which others work."""
 
-    def done_by(self, work: RankWork) -> list[float]:
+    def execute(self, work: RankState) -> list[float]:
         work.engine.synchronize()
         work.channel.barrier()
         work.link.overlaps = False  # otherwise the wait for a panel would be in the phase after it
@@ -302,15 +302,15 @@ class PhasesOrder(Order["list[float]"]):
 # those of a run; `solve` has more
 ORDERS = (
     EndOrder | FreeBytes | Synchronize | Build | Allocate | Free | Load | LoadMapped | UnloadMapped | Restore | Unload
-    | Compile | WarmUp | CleanPass | Clean | PhasesPass | PhasesOrder
+    | Compile | WarmUp | PrepareTimed | RunTimed | PrepareInstrumented | RunInstrumented
 )  # fmt: skip
 
 
-def encoded(order: Order[Any] | Reply) -> bytes:
+def encode_order(order: Order[Any] | Reply) -> bytes:
     return msgspec.msgpack.encode(order)
 
 
-def decoded(order: bytes | bytearray, orders: Any = ORDERS) -> Order[Any]:
+def decode_order(order: bytes | bytearray, orders: Any = ORDERS) -> Order[Any]:
     """Raises msgspec.MsgspecError; fed only by this program's own ranks."""
     return msgspec.msgpack.decode(order, type=orders)
 
@@ -323,15 +323,15 @@ def reply_of(work: Callable[[], Any]) -> Reply:
         return Reply(None, str(refusal))
 
 
-def obey(channel: Channel, work: RankWork, orders: Any = ORDERS) -> None:
+def run_order_loop(channel: Channel, work: RankState, orders: Any = ORDERS) -> None:
     """Do what rank 0 says until it ends the job."""
     work.engine.activate()
-    while not isinstance(order := decoded(channel.next_order(), orders), EndOrder):
+    while not isinstance(order := decode_order(channel.next_order(), orders), EndOrder):
         with channel.busy():
-            channel.reply(encoded(reply_of(lambda order=order: order.done_by(work))))
+            channel.reply(encode_order(reply_of(lambda order=order: order.execute(work))))
 
 
-class RankedEngine(Engine):
+class DistributedEngine(Engine):
     """The engine of all ranks, for a process that gives them orders."""
 
     @abstractmethod
@@ -359,35 +359,37 @@ class RankedEngine(Engine):
         self.on_all_ranks(Compile())
 
     def stretches(self, plan: Sequence[Step]) -> list[PhaseStretch]:
-        return with_waits(plan)
+        return add_wait_stretches(plan)
 
-    def timed_repetition(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
-        self.on_all_ranks(CleanPass(mode))
+    def timed_repetition(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> TimedRun:
+        self.on_all_ranks(PrepareTimed(mode))
 
         def run(check: Check) -> float:
             check()
-            seconds = max(self.on_all_ranks(Clean()))
+            seconds = max(self.on_all_ranks(RunTimed()))
             check()
             return seconds
 
         return run
 
-    def instrumented_repetition(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhasePass:
-        self.on_all_ranks(PhasesPass(mode))
+    def instrumented_repetition(
+        self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str
+    ) -> InstrumentedRun:
+        self.on_all_ranks(PrepareInstrumented(mode))
 
         def run(check: Check) -> StretchTimes:
             check()
-            timed = waits_apart(parts, self.on_all_ranks(PhasesOrder()))
+            timed = separate_waits(parts, self.on_all_ranks(RunInstrumented()))
             check()
             return timed
 
         return run
 
 
-class RankZeroEngine(RankedEngine):
+class RankZeroEngine(DistributedEngine):
     """The engine of all ranks in rank 0, which does its part of the work itself."""
 
-    def __init__(self, channel: Channel, work: RankWork):
+    def __init__(self, channel: Channel, work: RankState):
         engine = work.engine
         self._channel, self.work = channel, work
         self.device, self.stream, self.timed = engine.device, engine.stream, engine.timed
@@ -396,8 +398,8 @@ class RankZeroEngine(RankedEngine):
 
     def replies_to(self, order: Order[Any], work: Callable[[], Any] | None = None) -> list[Reply]:
         with self._channel.busy():
-            self._channel.order(encoded(order))
-            mine = reply_of(work or (lambda: order.done_by(self.work)))
+            self._channel.order(encode_order(order))
+            mine = reply_of(work or (lambda: order.execute(self.work)))
             return [mine, *(msgspec.msgpack.decode(reply, type=Reply) for reply in self._channel.replies())]
 
     def activate(self) -> None:
@@ -405,7 +407,7 @@ class RankZeroEngine(RankedEngine):
 
     def build(self, kernel: Kernel, shape: Shape) -> Program:
         self.on_all_ranks(Build(kernel.id, shape))
-        return RankedProgram(self, shape, self.work)
+        return DistributedProgram(self, shape, self.work)
 
     def warm_up(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check, tell: Tell) -> None:
         places = [index for index, step in enumerate(plan) if step.rank in (0, EVERY)]
@@ -415,12 +417,12 @@ class RankZeroEngine(RankedEngine):
 
 
 @dataclass
-class RankedProgram(Program):
+class DistributedProgram(Program):
     """A program whose rows are with all ranks."""
 
-    engine: RankedEngine
+    engine: DistributedEngine
     shape: Shape
-    work: RankWork | None = None  # of this process, if it is rank 0
+    work: RankState | None = None  # of this process, if it is rank 0
 
     def allocate(self) -> Buffers:
         self.engine.on_all_ranks(Allocate())
