@@ -11,7 +11,7 @@ from fwtui.analysis.disturbances import disturbances
 from fwtui.analysis.explanation import explain, speedup_causes
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.common import units
-from fwtui.machine.tuned import config_of
+from fwtui.machine.tuning_table import config_of
 from fwtui.stream.model import Model
 from fwtui.stream.run import WAIT, Run
 

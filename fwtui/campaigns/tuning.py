@@ -15,8 +15,8 @@ from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
 from fwtui.experiment.user_kernel_registry import code_of
 from fwtui.live.session import Live
-from fwtui.machine import tuned
-from fwtui.machine.tuned import Config, TunedTrial, config_of
+from fwtui.machine import tuning_table
+from fwtui.machine.tuning_table import Config, TuningResult, config_of
 from fwtui_kernels.plan import Kernel
 
 FINALISTS, BEHIND = 3, 3.0  # tune that many kernels, except those this many times as slow as the best by default
@@ -84,7 +84,7 @@ class Tuner:
         device: DeviceId,
         kernels: Sequence[Kernel],
         experiment: Experiment,
-        say: Callable[[TunedTrial, bool], None],
+        say: Callable[[TuningResult, bool], None],
         fresh: bool = False,
     ):
         self._live = live
@@ -95,7 +95,7 @@ class Tuner:
         self.saved = True  # False: the cache folder could not be written
         self.trials: dict[tuple[Problem, Config], TunedTrial] = {}
         forgotten = {kernel.id for kernel in kernels} if fresh else set()
-        for trial in tuned.load(device):
+        for trial in tuning_table.load(device):
             if trial.kernel not in forgotten:
                 self.trials[Problem(trial.n, trial.dtype, trial.nonnegative), trial.config] = trial
 
@@ -109,13 +109,13 @@ class Tuner:
             whole &= self._one(problem, queue.share(1 / (len(problems) - place)))
         return whole
 
-    def best(self, problem: Problem, kernel: str = "") -> TunedTrial | None:
+    def best(self, problem: Problem, kernel: str = "") -> TuningResult | None:
         """The fastest measured configuration of all rungs, or of the user's kernel of that name as its file is now."""
         code = code_of(kernel)
         trials = [t for t in self._of(problem) if t.code == code and (not code or t.kernel == kernel)]
-        return next(iter(tuned.fastest(trials, *problem)), None)
+        return next(iter(tuning_table.fastest(trials, *problem)), None)
 
-    def _of(self, problem: Problem) -> list[TunedTrial]:
+    def _of(self, problem: Problem) -> list[TuningResult]:
         return [trial for (of, _), trial in self.trials.items() if of == problem]
 
     def _one(self, problem: Problem, queue: Queue) -> bool:
@@ -139,11 +139,11 @@ class Tuner:
             if code_of(own_kernel) != config.code:
                 raise Refused(f"the file of {own_kernel} has changed; run the command again to tune the new version")
             self.trials[problem, config] = trial
-            self.saved = tuned.save(self.trials.values(), self._device)
+            self.saved = tuning_table.save(self.trials.values(), self._device)
             faster = trial.seconds is not None and (before is None or trial.seconds < (before.seconds or 0.0))
             self._say(trial, faster)
 
-    def _measured(self, queue: Queue, problem: Problem, config: Config, experiment: Experiment) -> TunedTrial:
+    def _measured(self, queue: Queue, problem: Problem, config: Config, experiment: Experiment) -> TuningResult:
         run = None
         try:
             run, note = queue.run(self._live.settled(changed(experiment, budget=PASSES, repeats=0)))
@@ -153,4 +153,4 @@ class Tuner:
             note = run.verdict.how if run.verdict is not None else "not verified"
         seconds = run.seconds if run is not None and not note else None
         fields = {**asdict(config), "options": dict(config.options)}
-        return TunedTrial(**problem._asdict(), **fields, seconds=seconds, note=note)
+        return TuningResult(**problem._asdict(), **fields, seconds=seconds, note=note)

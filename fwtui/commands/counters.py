@@ -15,7 +15,7 @@ from fwtui.common.exit_codes import NO_GPU, OK, USAGE
 from fwtui.experiment.experiment import Experiment, Settled, changed, kernel_named
 from fwtui.live.counters import METRICS, PROFILED, Counters, counter_text, measure, no_gpu
 from fwtui.machine import hardware
-from fwtui.machine.auto import settle_here
+from fwtui.machine.device_choice import settle_here
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

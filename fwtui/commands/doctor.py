@@ -132,7 +132,7 @@ def _platform() -> DoctorCheck:
 
 
 def _packages() -> DoctorCheck:
-    absent = [name for name in hardware.needed() if hardware.version_of(name) is None]
+    absent = [name for name in hardware.required_range() if hardware.installed_version(name) is None]
     if absent:
         fix = hardware.install_command("fwtui")
         return DoctorCheck("packages", MISSING, f"not installed: {', '.join(absent)}", fix, essential=True)
@@ -177,7 +177,7 @@ def _numba_cuda(found: hardware.Hardware) -> DoctorCheck:
     fix = hardware.install_command(f"fwtui[{extra}]")
     if installed is None:
         return DoctorCheck(name, MISSING, "not installed", fix)
-    toolkit = hardware.version_of("cuda-toolkit")
+    toolkit = hardware.installed_version("cuda-toolkit")
     if toolkit is None:
         return DoctorCheck(name, NOTE, f"{installed}, without its compiler: a CUDA toolkit must be installed beside it", fix)
     if extra == "cu12" and not toolkit.startswith("12."):

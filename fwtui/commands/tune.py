@@ -23,9 +23,9 @@ from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment, kernel_named
 from fwtui.experiment.fields import BY_NAME
 from fwtui.experiment.user_kernel_registry import user_kernels
-from fwtui.machine.auto import auto_device
+from fwtui.machine.device_choice import auto_device
 from fwtui.machine.hardware import gpus
-from fwtui.machine.tuned import TunedTrial
+from fwtui.machine.tuning_table import TuningResult
 from fwtui.stream.model import Model
 from fwtui_kernels.auto import AUTO, in_order
 from fwtui_kernels.plan import Kernel
@@ -79,7 +79,7 @@ def execute(args: argparse.Namespace) -> int:
     finally:
         recorded = close_session(live, args)
     users = [kernel.id for kernel in kernels if kernel.id in user_kernels()]
-    found: list[TunedTrial] = []
+    found: list[TuningResult] = []
     # the best of each kernel of the user's, and what auto, which never picks them, picks from now on
     for names, columns in ((users, TUNED), ([""] * (len(users) < len(kernels)), PICKED)):
         best = [t for name in names for problem in problems if (t := tuner.best(problem, name)) is not None]
@@ -110,7 +110,7 @@ def _kernels(names: str | None, backend: str, dtypes: Sequence[str]) -> list[Ker
     return kernels
 
 
-def _shown(trial: TunedTrial, best: bool) -> None:
+def _shown(trial: TuningResult, best: bool) -> None:
     _print(line(TUNED, TableRow(Model(), trial.run, ended="best so far" if best else clean(trial.note))))
 
 
@@ -127,5 +127,5 @@ def _print(texts: Sequence[str]) -> None:
     print("\n".join([f"{before}{first}".rstrip(), *(" " * len(before) + part for part in more)]), flush=True)
 
 
-def _json(trial: TunedTrial, best: bool) -> None:
+def _json(trial: TuningResult, best: bool) -> None:
     print(as_json({**msgspec.to_builtins(trial), "best": best}), flush=True)

@@ -42,7 +42,7 @@ from fwtui.live.watch_events import (
     parse_architecture,
 )
 from fwtui.live.watch_loop import DEFAULT_N, Benchmarks, WatchLoop, WatchRequest, resolve_watch_request
-from fwtui.machine.auto import settle_here
+from fwtui.machine.device_choice import settle_here
 from fwtui.stream.trials import Finding
 
 VERDICTS = {None: "NOT TRIED", True: "RIGHT", False: "NOT RIGHT"}

@@ -66,7 +66,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     verify: str = "auto"
     device: str = "auto"
     devices: str = ""  # one for each process that shares the matrix, such as 0,1 or cpu,cpu; empty: `device` alone
-    auto: str = ""  # why auto chose this kernel (fwtui.machine.auto)
+    auto: str = ""  # why auto chose this kernel (fwtui.machine.device_choice)
 
     def shape(self, n: int, nonnegative: bool = True) -> Shape:
         """The kernel's shape for a graph of n vertices (a file's n is known only once it is read)."""
@@ -182,7 +182,7 @@ def identity(experiment: Experiment, ignoring: Sequence[str] = HOW_MEASURED) -> 
 def settle(experiment: Experiment, simulated: bool = False) -> Settled:
     """The experiment with every default of its kernel filled in. Raises Refused if it can never run.
 
-    Nothing of this machine is asked (fwtui.machine.auto does that, and chooses the kernel of `auto`).
+    Nothing of this machine is asked (fwtui.machine.device_choice does that, and chooses the kernel of `auto`).
     """
     kernel = kernel_named(experiment.kernel)
     if kernel is AUTO:

@@ -26,7 +26,7 @@ from fwtui.live.mpi_job import MpiJob, StartJob, check_job
 from fwtui.live.protocols import current_run_lines, recording_preface
 from fwtui.live.samplers import Sampling, WarpSampling
 from fwtui.machine import hardware, settings
-from fwtui.machine.auto import settle_here
+from fwtui.machine.device_choice import settle_here
 from fwtui.sessions import autosave
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events, requests

@@ -54,7 +54,7 @@ def _path(kind: str, device: DeviceId) -> Path:
     """A file name that changes with the device, its driver and the compiler."""
     if device.backend == "cpu":
         machine = hardware.machine()
-        identity: tuple[object, ...] = (machine.cpu, machine.cores, hardware.version_of("numba"))
+        identity: tuple[object, ...] = (machine.cpu, machine.cores, hardware.installed_version("numba"))
     else:
         identities = [
             (gpu.name, gpu.driver, gpu.multiprocessors) for gpu in hardware.gpus().gpus[device.index : device.index + 1]

@@ -85,10 +85,10 @@ def cuda_extra(detected: Hardware) -> str | None:
 
 def cuda_package() -> str | None:
     """The version of numba-cuda, without importing it; None if it is not installed."""
-    return version_of("numba-cuda")
+    return installed_version("numba-cuda")
 
 
-def version_of(distribution: str) -> str | None:
+def installed_version(distribution: str) -> str | None:
     """The installed version, or None."""
     try:
         return metadata.version(distribution)
@@ -96,7 +96,7 @@ def version_of(distribution: str) -> str | None:
         return None
 
 
-def needed() -> list[str]:
+def required_range() -> list[str]:
     """The distributions without which fwtui does not work; none if it runs without being installed."""
     try:
         required = metadata.requires("fwtui") or ()
@@ -107,7 +107,7 @@ def needed() -> list[str]:
 
 def versions() -> dict[str, str]:
     """The program, Python and every installed distribution that affects results."""
-    installed = {name: version for name in DISTRIBUTIONS if (version := version_of(name)) is not None}
+    installed = {name: version for name in DISTRIBUTIONS if (version := installed_version(name)) is not None}
     return {"fwtui": __version__, "python": platform.python_version(), **installed}
 
 

@@ -19,7 +19,7 @@ def warning(path: Path) -> str:
     return f"{clean(path.name)} is a program: like every kernel file it can do whatever Python can do, to all that you have"
 
 
-def trusted(path: Path) -> bool:
+def is_trusted(path: Path) -> bool:
     """Return True if the folder of this file is trusted. A folder inside a trusted one is another folder."""
     return str(path.parent) in _folders()
 

@@ -33,7 +33,7 @@ from fwtui.engine.engine import TimedRun
 from fwtui.experiment.device import ALL, DeviceId, RankDevice, places, places_text
 from fwtui.live.mpi_job import MpiJob, check_job
 from fwtui.machine import hardware, settings
-from fwtui.machine.auto import all_gpus, check_there
+from fwtui.machine.device_choice import all_gpus, check_gpus_exist
 from fwtui.measure.rank_worker import NEXT, rank_for_device
 from fwtui.stream import events, requests
 from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step, Target
@@ -164,7 +164,7 @@ def _here(devices: str) -> tuple[RankDevice, ...]:
         raise Refused("devices names none; give something like 0,1 or cpu,cpu, or all for all GPUs")
     if devices_here[0].gpu is not None:
         detected = hardware.gpus()
-        check_there(devices_here, len(detected.gpus), detected.reason)
+        check_gpus_exist(devices_here, len(detected.gpus), detected.reason)
         if hardware.cuda_package() is None:
             extra = hardware.cuda_extra(detected) or "cu12"
             raise NoGpu(f"numba-cuda is not installed; run: {hardware.install_command(f'fwtui[{extra}]')}")

@@ -29,7 +29,7 @@ from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import canonical
 from fwtui.graphs.graph import GraphInput
 from fwtui.machine import hardware
-from fwtui.machine.auto import settle_here
+from fwtui.machine.device_choice import settle_here
 from fwtui.measure.inputs import fill_for
 from fwtui_kernels import registry
 from fwtui_kernels.auto import in_order

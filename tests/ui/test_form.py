@@ -15,7 +15,7 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
 from fwtui.experiment.fields import FIELDS
 from fwtui.machine import trust
-from fwtui.machine.auto import settle_here
+from fwtui.machine.device_choice import settle_here
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.screens import screen_text
@@ -260,7 +260,7 @@ async def test_a_user_kernel_is_chosen_in_the_form_once_its_folder_is_trusted(
         assert dashboard.screen.query_one(OptionList).option_count == 2, "those of the folder that a setting names"
         await named("mine.py")
         await asked("enter")  # the first answer is no
-        assert not trust.trusted(tmp_path / "hw" / "mine.py") and select.value == "tiled-cpu"
+        assert not trust.is_trusted(tmp_path / "hw" / "mine.py") and select.value == "tiled-cpu"
         select.value = OWN
         await named("broken.py")
         await asked("down", "enter")

@@ -48,7 +48,7 @@ def register_folder(trusting: bool) -> tuple[list[str], list[tuple[str, str]]]:
     files = {path: name_for(path) for path in kernel_files()}
     if trusting:
         confirm_trust(list(files), trusting)
-    allowed = [path for path in files if trust.trusted(path)]
+    allowed = [path for path in files if trust.is_trusted(path)]
     names: list[str] = []
     left_out: list[tuple[str, str]] = []
     for path in allowed:

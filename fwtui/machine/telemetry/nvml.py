@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from fwtui.machine.telemetry.bounds import count, in_unit, share, within
+from fwtui.machine.telemetry.reading_bounds import count, in_unit, share, within
 from fwtui.stream.events import Device
 
 _SM, _MEMORY = 1, 2  # nvml.h, nvmlClockType_t
@@ -36,7 +36,7 @@ _START = {
 SLOW_EVERY = 1.0  # seconds between calls that take milliseconds
 
 
-class Lost(Exception):
+class GpuLost(Exception):
     """The GPU has fallen off the bus: further calls can hang or crash the driver."""
 
 
@@ -72,7 +72,7 @@ class Nvml:
         except self._library.NVMLError as error:
             code = getattr(error, "value", None)
             if code == _GPU_IS_LOST:
-                raise Lost from None
+                raise GpuLost from None
             if code == _FUNCTION_NOT_FOUND:
                 self._unknown.add(function)
             return None, str(error).lower()
@@ -106,7 +106,7 @@ class Nvml:
                 gpus.append(gpu)
             if not gpus:
                 self.reason = f"CUDA_VISIBLE_DEVICES={visible!r} hides every GPU ({len(opened)} here); unset it"
-        except Lost:
+        except GpuLost:
             self.reason = _START[_GPU_IS_LOST]
         return gpus
 
@@ -142,7 +142,7 @@ class Gpu:
             return None
         try:
             answer, reason = self.nvml.query(function, *arguments)
-        except Lost:
+        except GpuLost:
             self.lost = True
             return None
         if reason and what:

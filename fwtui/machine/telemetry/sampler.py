@@ -22,8 +22,8 @@ import psutil
 
 from fwtui.common.cores import usable_cores
 from fwtui.common.serve import Parent, write_all
-from fwtui.machine.telemetry.bounds import count, in_unit, share, significant, within
 from fwtui.machine.telemetry.nvml import GPM_WINDOW, Gpu, cuda_missing, open_gpus
+from fwtui.machine.telemetry.reading_bounds import count, in_unit, share, significant, within
 from fwtui.stream import codec, events
 from fwtui.stream.requests import Hardware
 

@@ -40,7 +40,7 @@ def pick_watched(frame: Frame, take: Callable[[Path], None]) -> None:
 
 def allowed(frame: Frame, path: Path, take: Callable[[Path], None]) -> None:
     """Take the file, after asking once for each folder whether what is there may be run."""
-    if trust.trusted(path):
+    if trust.is_trusted(path):
         take(path)
         return
     choices = [("no", "Do not run it"), ("yes", "Run it, and from now on what else is in its folder")]

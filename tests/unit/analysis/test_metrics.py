@@ -18,7 +18,7 @@ from fwtui.commands import run as run_command
 from fwtui.commands.support.experiment_options import experiments_of_every_kernel
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.experiment.experiment import Experiment, Settled, settle
-from fwtui.machine.tuned import TunedTrial
+from fwtui.machine.tuning_table import TuningResult
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui_kernels import registry
@@ -153,7 +153,7 @@ class TestCommand:
         assert "'scipy' is not among the kernels that run (serial)" in capsys.readouterr().err
 
 
-TRIAL = TunedTrial(n=1000, dtype="int32", nonnegative=True, kernel="tiled-cpu", tile=64, options={"cores": 1}, seconds=0.5)
+TRIAL = TuningResult(n=1000, dtype="int32", nonnegative=True, kernel="tiled-cpu", tile=64, options={"cores": 1}, seconds=0.5)
 
 
 def test_a_new_column_is_one_line_and_its_tables_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,5 +170,5 @@ def test_a_new_column_is_one_line_and_its_tables_have_it(monkeypatch: pytest.Mon
 def test_a_stored_tuning_result_has_the_columns_of_a_run() -> None:
     told = ("1000", "int32", "tiled-cpu", "tile 64, cores 1", "500 ms")
     assert line(PICKED, TableRow(Model(), TRIAL.run)) == (*told, "2.00 Grelax/s")
-    failed = TunedTrial(n=8, dtype="int32", nonnegative=True, kernel="serial")
+    failed = TuningResult(n=8, dtype="int32", nonnegative=True, kernel="serial")
     assert line(TUNED, TableRow(Model(), failed.run, ended="it broke")) == ("8", "int32", "serial", "-", "n/a", "it broke")

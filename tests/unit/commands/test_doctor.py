@@ -30,7 +30,7 @@ class Here:
     def has(self, *gpus: Device, reason: str = "", driver: bool | None = None, **versions: str | None) -> None:
         """Set the GPUs and the versions of distributions (None: not installed)."""
         installed = {name.replace("_", "-"): version for name, version in versions.items()}
-        real = hardware.version_of
+        real = hardware.installed_version
         facts = {
             "gpus": lambda: Hardware(gpus=gpus, gpm=H200 in gpus, reason=reason),
             "driver_present": lambda: bool(gpus) if driver is None else driver,
@@ -232,4 +232,4 @@ def test_the_report_has_machine_and_versions_without_the_host_name() -> None:
     versions = hardware.versions()
     assert versions["python"] == ".".join(map(str, sys.version_info[:3]))
     assert {"numpy", "textual", "nvidia-ml-py"} <= versions.keys() and versions["fwtui"] == __version__
-    assert hardware.version_of("no-such-distribution") is None
+    assert hardware.installed_version("no-such-distribution") is None

@@ -38,9 +38,9 @@ def test_a_file_of_a_new_folder_runs_only_with_the_users_consent(tmp_path: Path,
     assert main(["run", "-k", f"serial,{path}", *QUICK]) == 2
     said = capsys.readouterr()
     assert said.out == "" and said.err.count("\n") == 1 and "can do whatever Python can do" in said.err and "--trust" in said.err
-    assert not path.with_suffix(".ran").exists() and not trust.trusted(path)
+    assert not path.with_suffix(".ran").exists() and not trust.is_trusted(path)
     trust.trust(path)
-    assert trust.trusted(path.with_name("other.py")) and not trust.trusted(path.parent / "inner" / "other.py")
+    assert trust.is_trusted(path.with_name("other.py")) and not trust.is_trusted(path.parent / "inner" / "other.py")
 
 
 @pytest.mark.parametrize("sign", ["\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028"])
@@ -48,8 +48,8 @@ def test_only_a_folder_that_was_named_is_trusted(sign: str, tmp_path: Path) -> N
     named = f"{tmp_path}/hw{sign}{tmp_path}/other"
     trust.trust(Path(f"{named}/mine.py"))
     trust.trust(tmp_path / "more" / "mine.py")
-    assert trust.trusted(Path(f"{named}/its.py")) and trust.trusted(tmp_path / "more" / "its.py")
-    assert not any(trust.trusted(tmp_path / part / "mine.py") for part in ("hw", "other"))
+    assert trust.is_trusted(Path(f"{named}/its.py")) and trust.is_trusted(tmp_path / "more" / "its.py")
+    assert not any(trust.is_trusted(tmp_path / part / "mine.py") for part in ("hw", "other"))
 
 
 def test_a_list_that_is_too_long_to_be_read_trusts_no_folder_by_the_start_of_its_name(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_list_that_is_too_long_to_be_read_trusts_no_folder_by_the_start_of_its
     others = f"{tmp_path}/first\n".ljust(trust.LARGEST_FILE - len(last) - 1, "x")
     for folder in (*others.split("\n"), f"{last}s"):
         trust.trust(Path(folder) / "mine.py")
-    assert trust.trusted(tmp_path / "first" / "mine.py") and not trust.trusted(tmp_path / "other" / "mine.py")
+    assert trust.is_trusted(tmp_path / "first" / "mine.py") and not trust.is_trusted(tmp_path / "other" / "mine.py")
 
 
 def test_a_run_of_a_user_kernel_is_recorded_without_its_path_and_reading_it_runs_nothing(
@@ -70,7 +70,7 @@ def test_a_run_of_a_user_kernel_is_recorded_without_its_path_and_reading_it_runs
     mine, serial = map(json.loads, capsys.readouterr().out.splitlines())
     assert (mine["kernel"], mine["verified"], mine["checksum"]) == ("mine", True, serial["checksum"])
     assert str(tmp_path / "hw") not in session.read_text() and '"kind":"source"' not in session.read_text()
-    assert trust.trusted(path)
+    assert trust.is_trusted(path)
     path.with_suffix(".ran").unlink()
     forget_user_kernels()
     monkeypatch.chdir(path.parent)

@@ -19,8 +19,8 @@ from fwtui.experiment.device import FIRST_GPU, DeviceId, RankDevice, places, pla
 from fwtui.experiment.experiment import Experiment, as_it_ran, changed, settle
 from fwtui.live import mpi_job
 from fwtui.live.session import Live
-from fwtui.machine import auto, tuned
-from fwtui.machine.tuned import TunedTrial
+from fwtui.machine import device_choice, tuning_table
+from fwtui.machine.tuning_table import TuningResult
 from fwtui.measure.worker import Worker
 from fwtui.stream import codec, events, requests
 from fwtui_kernels.plan import Target
@@ -64,15 +64,15 @@ def test_invalid_lists_of_devices_are_refused(kernel: str, devices: str, words: 
 
 def test_all_and_auto_are_resolved_and_no_mpi_is_refused(pretend: Pretend, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend.gpus(events.Device(t=0, name="a"), events.Device(t=0, name="b"))
-    asked = auto.settle_here(Experiment(kernel="auto", devices="all"))
+    asked = device_choice.settle_here(Experiment(kernel="auto", devices="all"))
     assert (asked.kernel, asked.devices) == ("distributed", "0,1")
-    assert auto.settle_here(Experiment(kernel="distributed", devices="1,0")).runs_on.index == 1
+    assert device_choice.settle_here(Experiment(kernel="distributed", devices="1,0")).runs_on.index == 1
     with pytest.raises(NoGpu, match="there is no GPU 2 of devices 0,2 here"):
-        auto.settle_here(Experiment(kernel="distributed", devices="0,2"))
+        device_choice.settle_here(Experiment(kernel="distributed", devices="0,2"))
     pretend.gpus()
     with pytest.raises(NoGpu, match="no GPU here for devices all"):
-        auto.settle_here(Experiment(kernel="auto", devices="all"))
-    assert auto.settle_here(Experiment(kernel="auto", devices="cpu,cpu")).kernel == "distributed-cpu"
+        device_choice.settle_here(Experiment(kernel="auto", devices="all"))
+    assert device_choice.settle_here(Experiment(kernel="auto", devices="cpu,cpu")).kernel == "distributed-cpu"
     mpi_job.check_job("cpu,cpu")
     monkeypatch.setitem(sys.modules, "nccl", None)  # it is not installed
     with pytest.raises(Refused, match=r"nccl4py is not installed; run: .*fwtui\[cluster\]"):
@@ -124,9 +124,9 @@ def test_a_run_its_limits_its_tuning_telemetry_and_answers_are_of_the_gpu_that_w
     live.answer(run)
     assert isinstance(live.worker, StubChild) and isinstance(live.worker.asked[-1], requests.AnswerRequest)
     live.close()
-    trial = TunedTrial(n=64, dtype="float32", nonnegative=True, kernel="naive", seconds=1.0)
-    tuned.save([trial], SECOND)
-    assert tuned.load(SECOND) == [trial] and tuned.load(FIRST_GPU) == []
+    trial = TuningResult(n=64, dtype="float32", nonnegative=True, kernel="naive", seconds=1.0)
+    tuning_table.save([trial], SECOND)
+    assert tuning_table.load(SECOND) == [trial] and tuning_table.load(FIRST_GPU) == []
 
 
 def test_the_worker_has_an_engine_for_each(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,9 +20,9 @@ from fwtui.experiment import user_kernel_registry
 from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
 from fwtui.live.session import Live
-from fwtui.machine import device_cache, tuned
-from fwtui.machine.auto import KNOWN, MEASURED, settle_here
-from fwtui.machine.tuned import Config, TunedTrial, config_of
+from fwtui.machine import device_cache, tuning_table
+from fwtui.machine.device_choice import KNOWN, MEASURED, settle_here
+from fwtui.machine.tuning_table import Config, TuningResult, config_of
 from fwtui.stream import events, requests
 from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO, in_order
@@ -41,14 +41,14 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> 
     return tmp_path
 
 
-def trial(n: int, seconds: float | None, tile: int = 64, kernel: str = "tiled-cpu", **more: Any) -> TunedTrial:
+def trial(n: int, seconds: float | None, tile: int = 64, kernel: str = "tiled-cpu", **more: Any) -> TuningResult:
     options = {"order": 1, "cores": 1, "vector": 1} if kernel == "tiled-cpu" else {}
     facts: dict[str, Any] = {"dtype": "float32", "nonnegative": True, "launch": "eager", "options": options, **more}
-    return TunedTrial(n=n, seconds=seconds, tile=tile, kernel=kernel, **facts)
+    return TuningResult(n=n, seconds=seconds, tile=tile, kernel=kernel, **facts)
 
 
-def picked(*trials: TunedTrial, **changes: Any) -> tuple[str, int, str]:
-    tuned.save(trials, CPU)
+def picked(*trials: TuningResult, **changes: Any) -> tuple[str, int, str]:
+    tuning_table.save(trials, CPU)
     experiment = settle_here(Experiment(**{"kernel": "auto", "n": 600, **changes}))
     return experiment.kernel, experiment.tile, experiment.auto
 
@@ -103,7 +103,7 @@ def test_negative_edges_have_measurements_of_their_own_and_a_damaged_table_is_no
     (file,) = cache.rglob("*.facts")
     for damage in (b"", b"[", b'[{"n": "many"}]', b"\xff\xfe", b'[{"n": 0}]', b"[" * 100_000):
         file.write_bytes(damage)
-        assert tuned.load(CPU) == [] and settle_here(ASKED).auto == KNOWN
+        assert tuning_table.load(CPU) == [] and settle_here(ASKED).auto == KNOWN
 
 
 def cost(config: Config) -> float | None:
@@ -139,7 +139,7 @@ def trial_events(request: Any, verdict: str = "verified") -> Iterator[events.Eve
 
 
 def tuner(answer: Callable[..., Iterable[events.Event]] = trial_events, **more: Any) -> Tuner:
-    said: list[tuple[TunedTrial, bool]] = []
+    said: list[tuple[TuningResult, bool]] = []
     kernels = more.pop("kernels", [TILED, registry()["serial"]])
     made = Tuner(
         Live(telemetry_hz=0, child=answering(answer)), CPU, kernels, Experiment(), lambda t, b: said.append((t, b)), **more
@@ -185,7 +185,7 @@ def test_only_verified_results_that_can_be_stored_are_used(monkeypatch: pytest.M
     problem = Problem(256, "float32", True)
     wrong = tuner(lambda request: trial_events(request, "wrong"))
     wrong.tune([problem], 60.0)
-    assert wrong.best(problem) is None and {t.note for t in tuned.load(CPU)} == {"compared"}
+    assert wrong.best(problem) is None and {t.note for t in tuning_table.load(CPU)} == {"compared"}
     assert settle_here(ASKED).auto == KNOWN
     made = tuner()
 
@@ -199,7 +199,7 @@ def test_only_verified_results_that_can_be_stored_are_used(monkeypatch: pytest.M
 def test_tuning_stops_when_its_time_is_over_and_skips_what_would_take_too_long() -> None:
     late = tuner()
     assert not late.tune([Problem(256, "float32", True)], 0.0) and late.trials == {}
-    tuned.save([trial(256, 5.0), trial(256, 0.001, 1, "serial", options={})], CPU)
+    tuning_table.save([trial(256, 5.0), trial(256, 0.001, 1, "serial", options={})], CPU)
     slow = tuner()
     assert not slow.tune([Problem(1024, "float32", True)], 60.0)
     assert {t.kernel for (problem, _), t in slow.trials.items() if problem.n == 1024} == {"serial"}, "320 s a pass are too many"
@@ -216,7 +216,7 @@ def test_the_tune_command_shows_what_it_tries(pretend: Pretend, capsys: pytest.C
     assert lines[-1].startswith("256  float32  tiled-cpu   tile 128, cores 1, order 0, vector 1")
     assert main([*words, "--fresh", "--json"]) == 0
     answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert answers[0]["best"] is True and answers[0]["seconds"] == pytest.approx(cost(tuned.load(CPU)[0].config) * 256e-6)  # type: ignore[operator]
+    assert answers[0]["best"] is True and answers[0]["seconds"] == pytest.approx(cost(tuning_table.load(CPU)[0].config) * 256e-6)  # type: ignore[operator]
     for bad, sentence in (
         (["--seconds", "0"], "outside 1 to 86400"),
         (["-k", "naive"], "naive runs on a GPU, and none is available: there is no GPU here; omit it"),

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from fwtui.machine.telemetry import bounds, sampler
+from fwtui.machine.telemetry import reading_bounds, sampler
 from fwtui.machine.telemetry.nvml import Gpu, Nvml
 from fwtui.machine.telemetry.sampler import SamplingPace
 from fwtui.stream import codec, events
@@ -36,12 +36,12 @@ def test_throttle_reasons_have_names(mask: int | None, words: tuple[str, ...]) -
 
 def test_numbers_are_believable_or_none_and_rounding_keeps_four_digits() -> None:
     percent = (42, 0, 110, 151, -1, None, math.nan)
-    assert [bounds.share(one) for one in percent] == [0.42, 0.0, 1.1, None, None, None, None]
-    assert bounds.in_unit(2**32 - 1, 1e-3) is None
-    assert bounds.in_unit(math.inf, 1.0) is None
-    assert bounds.in_unit(0, 1.0) == 0
-    assert bounds.count(2**64 - 1) is None
-    assert [bounds.significant(x) for x in (0.00012344, 123456.0, 0.0, 1979.6)] == [0.0001234, 123500.0, 0.0, 1980.0]
+    assert [reading_bounds.share(one) for one in percent] == [0.42, 0.0, 1.1, None, None, None, None]
+    assert reading_bounds.in_unit(2**32 - 1, 1e-3) is None
+    assert reading_bounds.in_unit(math.inf, 1.0) is None
+    assert reading_bounds.in_unit(0, 1.0) == 0
+    assert reading_bounds.count(2**64 - 1) is None
+    assert [reading_bounds.significant(x) for x in (0.00012344, 123456.0, 0.0, 1979.6)] == [0.0001234, 123500.0, 0.0, 1980.0]
 
 
 def system(percent: Callable[..., object] = psutil.cpu_percent, clock: Callable[[], object] = psutil.cpu_freq) -> SimpleNamespace:

@@ -9,7 +9,7 @@ from test_solve import least, random_arcs
 
 from fwtui import solve
 from fwtui.experiment.experiment import Experiment
-from fwtui.machine.auto import settle_here
+from fwtui.machine.device_choice import settle_here
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Shape, Target
 
@@ -27,7 +27,7 @@ def ladder(monkeypatch: pytest.MonkeyPatch) -> None:
         ".machine.auto",
     ):
         monkeypatch.setattr(f"fwtui{module}.registry", lambda: more, raising=False)
-    monkeypatch.setattr("fwtui.machine.tuned.load", lambda *given: ())
+    monkeypatch.setattr("fwtui.machine.tuning_table.load", lambda *given: ())
 
 
 def test_auto_and_solve_pick_it(ladder: None) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.experiment.device import ALL, CPU, FIRST_GPU, DeviceId, RankDevice, places_text
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, Settled, changed, kernel_named, settle
-from fwtui.machine import hardware, tuned
-from fwtui.machine.tuned import Config
+from fwtui.machine import hardware, tuning_table
+from fwtui.machine.tuning_table import Config
 from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO, in_order
 from fwtui_kernels.plan import Target
@@ -64,9 +64,9 @@ def _choices(experiment: Experiment) -> Iterator[Experiment]:
     else:
         n = TYPICAL[backend] if experiment.file else experiment.n
         nonnegative = not experiment.file and experiment.low >= 0 and not experiment.negative
-        trials = [] if device.simulated or n < 1 else tuned.load(device)
+        trials = [] if device.simulated or n < 1 else tuning_table.load(device)
         # a user's kernel runs only by its name
-        configs = [(t.config, MEASURED) for t in tuned.fastest(trials, n, experiment.dtype, nonnegative) if not t.code]
+        configs = [(t.config, MEASURED) for t in tuning_table.fastest(trials, n, experiment.dtype, nonnegative) if not t.code]
         configs += [(Config(kernel=kernel.id), KNOWN) for kernel in in_order(backend, experiment.dtype)]
     return (changed(config.applied(experiment), auto=why) for config, why in configs)
 
@@ -82,7 +82,7 @@ def _check_device(settled: Settled) -> None:
         raise Refused(sentence)
 
 
-def check_there(devices: tuple[RankDevice, ...], count: int, reason: str) -> None:
+def check_gpus_exist(devices: tuple[RankDevice, ...], count: int, reason: str) -> None:
     """Raises NoGpu if one of the GPUs is not among those here."""
     for place in devices:
         if not place.host and place.gpu is not None and place.gpu >= count:
@@ -101,7 +101,7 @@ def _device_of(experiment: Experiment) -> DeviceId:
         return device
     here = hardware.gpus()
     if experiment.places:
-        check_there(experiment.places, len(here.gpus), here.reason)
+        check_gpus_exist(experiment.places, len(here.gpus), here.reason)
         device = DeviceId("cuda", experiment.places[0].gpu or 0)
     if device.backend == "cuda" and device.index >= len(here.gpus):
         raise NoGpu(

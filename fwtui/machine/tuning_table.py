@@ -18,7 +18,7 @@ KIND = "tuned-1"
 REACH = 4.0  # a size represents others down to this ratio; the largest represents all above it
 
 
-class TunedTrial(Struct, frozen=True, kw_only=True):
+class TuningResult(Struct, frozen=True, kw_only=True):
     """A configuration at one size; `seconds` is None if it could not run or was not verified."""
 
     n: int
@@ -64,23 +64,23 @@ class Config(Struct, frozen=True, kw_only=True):
         return ", ".join([*words, *([self.launch] if self.launch not in ("", "eager") else [])]) or "-"
 
 
-def config_of(source: Experiment | TunedTrial) -> Config:
+def config_of(source: Experiment | TuningResult) -> Config:
     """The choices of a settled experiment or a trial."""
     options = tuple(sorted(source.options.items()))
     return Config(kernel=source.kernel, tile=source.tile, options=options, launch=source.launch, code=source.code)
 
 
-def load(device: DeviceId) -> list[TunedTrial]:
+def load(device: DeviceId) -> list[TuningResult]:
     """Return everything measured on this device."""
-    return device_cache.read(KIND, device, msgspec.json.Decoder(list[TunedTrial]).decode) or []
+    return device_cache.read(KIND, device, msgspec.json.Decoder(list[TuningResult]).decode) or []
 
 
-def save(trials: Iterable[TunedTrial], device: DeviceId) -> bool:
+def save(trials: Iterable[TuningResult], device: DeviceId) -> bool:
     """Store the trials; return False if that failed."""
     return device_cache.write(KIND, device, msgspec.json.encode(list(trials)))
 
 
-def fastest(trials: Iterable[TunedTrial], n: int, dtype: str, nonnegative: bool) -> Sequence[TunedTrial]:
+def fastest(trials: Iterable[TuningResult], n: int, dtype: str, nonnegative: bool) -> Sequence[TuningResult]:
     """Return the trials for this size, fastest first: from the nearest measured size, weights of the same sign preferred."""
     timed = [t for t in trials if t.dtype == dtype and t.seconds]
     timed = [t for t in timed if t.nonnegative == nonnegative] or timed
