@@ -94,7 +94,7 @@ def main(arguments: list[str] | None = None) -> int:
 
             answer(parser)
     words = sys.argv[1:] if arguments is None else arguments
-    ready_streams()
+    prepare_streams()
     words = _joined(words)
     if words[:1] == ["help"]:
         words = [*(word for word in words[1:2] if word != "--all"), "--help"]
@@ -115,13 +115,13 @@ def main(arguments: list[str] | None = None) -> int:
         gc_pause.enable_gc()
         if alone:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # commands close what they have opened
-        with nullcontext() if alone else handlers_kept():
-            return flushed(args.execute(args))
+        with nullcontext() if alone else restore_handlers():
+            return flush_output(args.execute(args))
     except Refused as refusal:
         report(str(refusal))
         return NO_GPU if isinstance(refusal, NoGpu) else USAGE
     except OSError as error:
-        return unwritten(error)
+        return report_write_error(error)
     except KeyboardInterrupt:
         return SIGNALLED + signal.SIGINT
     except Exception as error:
@@ -141,7 +141,7 @@ def _interrupted(error: BaseException | None) -> bool:
 
 
 def _commands_like(word: str) -> str:
-    hint = instead(word, COMMANDS)
+    hint = suggest(word, COMMANDS)
     return hint if hint.endswith("?") else "`fwtui --help --all` lists all of them"
 
 

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from fwtui.common import units
-from fwtui.common.text import brief
+from fwtui.common.text import excerpt
 
 if TYPE_CHECKING:
     from fwtui.graphs.summary import DistanceSummary
@@ -52,8 +52,8 @@ def stated(summary: DistanceSummary, vertices: Vertices, *, t: float = 0.0, run:
         run=run,
         vertices=s.n,
         **alike,
-        farthest=tuple(brief(vertices.name(v)) for v in s.farthest or ()),
-        centre=tuple(brief(vertices.name(v)) for v in s.centre[:CENTRES]),
+        farthest=tuple(excerpt(vertices.name(v)) for v in s.farthest or ()),
+        centre=tuple(excerpt(vertices.name(v)) for v in s.centre[:CENTRES]),
         centres=len(s.centre),
         edges=tuple(s.edges.tolist()) if len(s.counts) else (),
         counts=tuple(s.counts.tolist()),

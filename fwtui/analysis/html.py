@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fwtui.analysis.columns import PRINTED, TableRow, columns_of, texts
 from fwtui.analysis.run_summary import Assessment, fastest
 from fwtui.common import units
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.sessions.library import recorded_ladder, recorded_on
 from fwtui.stream.events import Header
 from fwtui.stream.model import Model
@@ -25,7 +25,7 @@ MAX_RUNS = 200  # in a notebook
 
 def escaped(text: str) -> str:
     """Return the text for an element or an attribute of HTML or XML, without characters that a reader's program would obey."""
-    return html.escape(NOT_XML.sub("", clean(text)))
+    return html.escape(NOT_XML.sub("", sanitise(text)))
 
 
 def head_row(titles: Sequence[str], attributes: Mapping[int, str] = {}) -> str:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwtui.common.text import brief, clean
+from fwtui.common.text import excerpt, sanitise
 from fwtui.common.units import counted
 from fwtui_kernels.plan import Kernel, Rect, Shape, Step
 from fwtui_kernels.reference import middles, relax
@@ -139,7 +139,7 @@ def troubles(kernel: Kernel, shape: Shape, stepwise: bool = False) -> list[str]:
         complaints = _races(plan, names)
     if not complaints:
         complaints = _relaxed(kernel, plan, names, shape.padded)
-    return [clean(sentence) for sentence in complaints]
+    return [sanitise(sentence) for sentence in complaints]
 
 
 def step_names(kernel: Kernel, plan: Sequence[Step]) -> list[str]:
@@ -163,7 +163,7 @@ def _one_by_one(kernel: Kernel, plan: Sequence[Step], names: Sequence[str], side
     for index, step in enumerate(plan):
         name = names[index]
         if step.phase not in kernel.phases:
-            return [f"step {index} is of the phase {brief(step.phase)!r}, which the kernel does not name among its phases"]
+            return [f"step {index} is of the phase {excerpt(step.phase)!r}, which the kernel does not name among its phases"]
         if not step.writes:
             return [f"{name} writes nothing"]
         for rect in (*step.reads, *step.writes):

@@ -15,7 +15,7 @@ from fwtui.api.session import Session
 from fwtui.commands.run import add_run_options, requested_experiments, run_one, settle_all
 from fwtui.commands.support.recording_options import close_session, live_session
 from fwtui.commands.support.stderr_reporter import StderrReporter, show_progress
-from fwtui.common.signals import Stopped, handlers_kept, on_interrupt, signal, stop
+from fwtui.common.signals import Stopped, on_interrupt, restore_handlers, signal, stop
 from fwtui.sessions.folders import SUFFIX
 
 BAR = 20  # characters
@@ -41,7 +41,7 @@ def run(kernel: Any = None, n: Any = None, **options: Any) -> Session:
         bar = "" if share is None else f"{'█' * round(BAR * min(share, 1.0)):░<{BAR}} "
         show(f"{name}{bar}{text}" if text else "")
 
-    with ExitStack() as undo, handlers_kept():
+    with ExitStack() as undo, restore_handlers():
         if args.record is None:
             args.record = os.path.join(undo.enter_context(TemporaryDirectory(prefix="fwtui-")), f"session{SUFFIX}")
         on_interrupt(stop)

@@ -22,7 +22,7 @@ from fwtui.commands.support.printing import runs
 from fwtui.common import units
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.experiment.user_kernel_registry import name_for
 from fwtui.machine.kernel_folder import kernel_files
 from fwtui.sessions.library import model_of, resolve
@@ -163,5 +163,5 @@ def load(name: str | os.PathLike[str]) -> Session:
 
 def kernels() -> dict[str, str]:
     """Return the ids of all kernels, from the slowest to the fastest family, each with its idea; then your own."""
-    own = {name_for(path): clean(words) for path, words in kernel_files().items()}
+    own = {name_for(path): sanitise(words) for path, words in kernel_files().items()}
     return {kernel.id: kernel.summary for kernel in registry().values()} | own

@@ -11,7 +11,7 @@ from fwtui.commands.support.stderr_reporter import print_message
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, USAGE, WRONG
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.sessions.library import resolve, summarise
 from fwtui.sessions.reader import Condition, TooNew, open_session
 from fwtui.stream.events import Header
@@ -29,7 +29,7 @@ def execute(args: argparse.Namespace) -> int:
 def check(path: str | os.PathLike[str], out: TextIO, named: bool = False) -> int:
     """Print what is in the session and what is missing, on request below its name; return the exit code."""
     if named:
-        print(f"{clean(os.fspath(path))}:", file=out)
+        print(f"{sanitise(os.fspath(path))}:", file=out)
     try:
         with open_session(resolve(os.fspath(path))) as session:
             summary = summarise(session)

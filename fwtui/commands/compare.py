@@ -19,7 +19,7 @@ from fwtui.common import gc_pause, units
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import WRONG
-from fwtui.common.text import brief, clean, quoted
+from fwtui.common.text import excerpt, quoted, sanitise
 from fwtui.sessions.folders import stem
 from fwtui.sessions.library import resolve
 from fwtui.sessions.reader import open_session
@@ -80,11 +80,11 @@ def _entrants(text: str) -> tuple[list[ComparedRun], int]:
     whole = not colon or not (number.isascii() and number.isdecimal()) or os.path.exists(text)
     path = resolve(text if whole else name)
     model, complete = load_comparable(path)
-    session = clean(stem(path))
+    session = sanitise(stem(path))
     runs = model.runs if whole else {r: run for r, run in model.runs.items() if str(r) == number}
     if not runs:
         numbers = ", ".join(map(str, model.runs)) or "none"
-        raise Refused(f"{session} has no run{'' if whole else ' ' + brief(number)}; its runs are: {numbers}")
+        raise Refused(f"{session} has no run{'' if whole else ' ' + excerpt(number)}; its runs are: {numbers}")
     return [ComparedRun(model, run, session) for run in runs.values()], session_exit_code(path, complete)
 
 

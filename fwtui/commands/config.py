@@ -7,7 +7,7 @@ import json
 
 from fwtui.commands.support.printing import add_json_option, table
 from fwtui.common.exit_codes import OK
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.machine import settings
 from fwtui.machine.settings import KEYMAP
 
@@ -34,7 +34,7 @@ def execute(args: argparse.Namespace) -> int:
             values[name] = {**fields, "variable": variable, "about": words}
         print(json.dumps({"file": str(found.path), "there": found.path.exists(), "settings": values}, indent=2))
         return OK
-    print(f"file: {clean(str(found.path))}{'' if found.path.exists() else ' (there is none)'}\n")
+    print(f"file: {sanitise(str(found.path))}{'' if found.path.exists() else ' (there is none)'}\n")
     rows = [("setting", "value", "source", "variable", "about")]
     for name, value in found.everything():
         variable, words = about.get(name, (f"{settings.PREFIX}{KEYMAP[:-1].upper()}", "keys of that binding"))

@@ -19,7 +19,7 @@ from fwtui.common import units
 from fwtui.common.environment import code_cache
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WORKER_DIED, WRONG
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
@@ -68,7 +68,7 @@ def measure() -> int:
             finish(live)
             measured_limits = live.model.measured.get(device)
             if measured_limits is not None and measured_limits.complete:
-                print("\n".join(map(clean, limit_lines(measured_limits))), flush=True)
+                print("\n".join(map(sanitise, limit_lines(measured_limits))), flush=True)
             if measured_limits is None or not measured_limits.complete or measured_limits.note:
                 fault = live.model.fault
                 print_message(fault.message if fault is not None else "it was not measured")
@@ -118,9 +118,9 @@ def print_report(stream: TextIO, as_json: bool = False) -> int:
         if as_json:
             print(json.dumps(asdict(check)), file=stream)
             continue
-        print(f"{check.name:{width}}  {check.state:7}  {clean(check.found)}", file=stream)
+        print(f"{check.name:{width}}  {check.state:7}  {sanitise(check.found)}", file=stream)
         if check.fix:
-            print(f"{'':{width}}  {'':7}  -> {clean(check.fix)}", file=stream)
+            print(f"{'':{width}}  {'':7}  -> {sanitise(check.fix)}", file=stream)
     return WRONG if any(check.essential and check.state == MISSING for check in checks) else OK
 
 
@@ -132,7 +132,7 @@ def _platform() -> DoctorCheck:
 
 
 def _packages() -> DoctorCheck:
-    absent = [name for name in hardware.required_range() if hardware.installed_version(name) is None]
+    absent = [name for name in hardware.requirements() if hardware.installed_version(name) is None]
     if absent:
         fix = hardware.install_command("fwtui")
         return DoctorCheck("packages", MISSING, f"not installed: {', '.join(absent)}", fix, essential=True)

@@ -9,8 +9,8 @@ from fwtui.commands import add_force_option
 from fwtui.commands.support.experiment_options import GRAPH, add_experiment_options, parse_experiments
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Refused
-from fwtui.common.signals import handlers_kept, leave, on_signals
-from fwtui.common.streams import reported
+from fwtui.common.signals import leave, on_signals, restore_handlers
+from fwtui.common.streams import run_reporting_errors
 from fwtui.experiment.experiment import GENERATED, Experiment, settle
 from fwtui.graphs.file_options import FileOptions
 from fwtui.graphs.formats import written_help

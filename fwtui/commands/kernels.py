@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from fwtui.commands.support.printing import add_json_option, folded, table
 from fwtui.common.exit_codes import OK
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.common.units import ABSENT
 from fwtui.experiment.experiment import kernel_named
 from fwtui.experiment.user_kernel_registry import name_for
@@ -29,7 +29,7 @@ def execute(args: argparse.Namespace) -> int:
         for kernel in kernels or registry().values():
             print(json.dumps(_data(kernel)))
         for path, words in ({} if kernels else kernel_files()).items():
-            print(json.dumps({"id": name_for(path), "summary": clean(words), "file": str(path)}))
+            print(json.dumps({"id": name_for(path), "summary": sanitise(words), "file": str(path)}))
         return OK
     if kernels:
         print("\n\n".join("\n".join(_about(kernel)) for kernel in kernels))

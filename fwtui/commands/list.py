@@ -7,7 +7,7 @@ import argparse
 from fwtui.commands.support.printing import add_json_option, table
 from fwtui.common.as_json import as_json
 from fwtui.common.exit_codes import OK
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.common.units import counted
 from fwtui.sessions.folders import own_folder
 from fwtui.sessions.library import ENTRY_COLUMNS, ORDERS, LibraryEntry, entry_cells, find, matching, ordered
@@ -33,9 +33,9 @@ def execute(args: argparse.Namespace) -> int:
         rows = [[cells[name] for name in ENTRY_COLUMNS] for cells in map(entry_cells, found)]
         print("\n".join(table([ENTRY_COLUMNS, *rows], MIN)))
     elif entries:
-        print(f"None of {counted(len(entries), 'session')} matches {clean(words)!r}.")
+        print(f"None of {counted(len(entries), 'session')} matches {sanitise(words)!r}.")
     else:
-        print(f"There are no sessions yet; recordings go to {clean(str(own_folder()))}.")
+        print(f"There are no sessions yet; recordings go to {sanitise(str(own_folder()))}.")
     return OK
 
 

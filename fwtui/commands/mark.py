@@ -18,7 +18,7 @@ from fwtui.common.atomic_file import check_place, whole_file
 from fwtui.common.errors import Refused, why
 from fwtui.common.exit_codes import OK, SIGNALLED, USAGE, WRONG
 from fwtui.common.signals import Stopped, on_signals, stop
-from fwtui.common.text import clean, quoted
+from fwtui.common.text import quoted, sanitise
 from fwtui.common.units import counted
 from fwtui.learn import notes
 from fwtui.sessions.folders import PACKED, SUFFIX, stem
@@ -77,7 +77,7 @@ def _write(session: Path, out: str, force: bool = False) -> int:
     text, sketched = notes.text_of(session)
     with whole_file(out, force=force) as file:
         file.write(text.encode())
-    print_message(f"{'a skeleton of cue cards is' if sketched else 'the cue cards are'} in {clean(out)}")
+    print_message(f"{'a skeleton of cue cards is' if sketched else 'the cue cards are'} in {sanitise(out)}")
     return OK
 
 
@@ -104,7 +104,7 @@ def _edit(args: argparse.Namespace, source: Path) -> int:
         _write(source, str(text))
     elif not args.force and (missing := _missing(source, text)):
         cards = counted(missing, "cue card")
-        raise Refused(f"{clean(text.name)} lacks {cards} of the session, which would be lost; move it away, or add --force")
+        raise Refused(f"{sanitise(text.name)} lacks {cards} of the session, which would be lost; move it away, or add --force")
     watched, ended, code, message = FileWatcher(text), Event(), OK, ""
 
     def apply() -> tuple[int, str]:
@@ -116,7 +116,7 @@ def _edit(args: argparse.Namespace, source: Path) -> int:
             complete = mark(source, markers, out, args.title or title, instead=True, replaces=True)
         except Refused as refusal:
             return USAGE, str(refusal)
-        return OK if complete else WRONG, f"{counted(len(markers), 'cue card')} in {clean(out.name)}{_lost(complete)}"
+        return OK if complete else WRONG, f"{counted(len(markers), 'cue card')} in {sanitise(out.name)}{_lost(complete)}"
 
     if args.out:
         code, done = apply()
@@ -126,7 +126,7 @@ def _edit(args: argparse.Namespace, source: Path) -> int:
     on_signals(stop)
     try:
         if not editor:
-            saves = f"edit {clean(text.name)}: each save changes {clean(out.name)}"
+            saves = f"edit {sanitise(text.name)}: each save changes {sanitise(out.name)}"
             print_message(f"{saves}; Ctrl-C ends this, and with EDITOR set it opens an editor")
             while watched.wait(ended):
                 code, message = apply()
@@ -138,10 +138,14 @@ def _edit(args: argparse.Namespace, source: Path) -> int:
         if watched.changed:
             code, message = apply()
         if not text.exists():
-            raise Refused(f"{clean(text.name)} is gone, and {clean(out.name)} stays; `fwtui mark --to` writes the text again")
+            raise Refused(
+                f"{sanitise(text.name)} is gone, and {sanitise(out.name)} stays; `fwtui mark --to` writes the text again"
+            )
         if process.returncode:
-            raise Refused(f"{clean(editor)} ended with {process.returncode}; {message or f'{clean(text.name)} was not changed'}")
-        print_message(message or f"{clean(text.name)} was not changed")
+            raise Refused(
+                f"{sanitise(editor)} ended with {process.returncode}; {message or f'{sanitise(text.name)} was not changed'}"
+            )
+        print_message(message or f"{sanitise(text.name)} was not changed")
     except Stopped as stopped:
         on_signals(signal.SIG_IGN)
         return SIGNALLED + stopped.signum
@@ -154,7 +158,9 @@ def _opened(editor: str, text: Path, ended: Event) -> Iterator[subprocess.Popen[
     try:
         process = subprocess.Popen([*shlex.split(editor), str(text)])
     except (OSError, ValueError) as error:
-        raise Refused(f"{clean(editor)} did not start: {why(error)}; set EDITOR, or unset it to edit elsewhere") from None
+        raise Refused(
+            f"{sanitise(editor)} did not start: {os_error_reason(error)}; set EDITOR, or unset it to edit elsewhere"
+        ) from None
     Thread(target=lambda: (process.wait(), ended.set()), daemon=True).start()
     try:
         yield process
@@ -181,7 +187,7 @@ def _place(text: str) -> Mark:
 
 
 def _words(text: str) -> str:
-    words = clean(text).strip()
+    words = sanitise(text).strip()
     if not 1 <= len(words) <= notes.MAX_WORDS:
         raise Refused(f"a marker of {len(words)} characters is outside 1 to {notes.MAX_WORDS}; shorten it")
     return words

@@ -12,7 +12,7 @@ import fwtui_kernels
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK
-from fwtui.common.text import clean, quoted
+from fwtui.common.text import quoted, sanitise
 from fwtui.experiment.user_kernel_registry import name_for
 from fwtui.machine import hardware
 from fwtui_kernels import files, registry
@@ -38,9 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     path = Path(args.file)
     if not path.name or path.is_dir():
-        raise Refused(f"{quoted(args.file)} names no file; write {clean(str(path / 'mine.py'))}")
+        raise Refused(f"{quoted(args.file)} names no file; write {sanitise(str(path / 'mine.py'))}")
     if path.suffix != ".py":
-        better = clean(str(path.with_suffix(".py")))
+        better = sanitise(str(path.with_suffix(".py")))
         raise Refused(f"{quoted(args.file)} does not end in .py, as a kernel's file must; write {better}")
     if not path.parent.is_dir():
         raise Refused(f"there is no folder {clean(str(path.parent))} to write {clean(path.name)} in; create it or choose another")
@@ -60,8 +60,8 @@ def execute(args: argparse.Namespace) -> int:
             file.flush()
     on_cpu = args.rung in registry() and registry()[args.rung].backend == "cpu"
     size = 512 if args.cuda or on_cpu or hardware.driver_present() else 16  # the simulator takes few
-    written = " and ".join(clean(path.with_suffix(suffix).name) for suffix in texts)
-    named = clean(shlex.quote(str(path if path.is_absolute() else f"./{path}")))
+    written = " and ".join(sanitise(path.with_suffix(suffix).name) for suffix in texts)
+    named = sanitise(shlex.quote(str(path if path.is_absolute() else f"./{path}")))
     print(f"{written} written; change it, and run it: fwtui run -k {named} -n {size}")
     return OK
 

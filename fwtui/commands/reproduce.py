@@ -14,7 +14,7 @@ from fwtui.commands.support.stderr_reporter import print_message, session_exit_c
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import SIGNALLED
-from fwtui.common.signals import Stopped, handlers_kept, on_signals, stop
+from fwtui.common.signals import Stopped, on_signals, restore_handlers, stop
 from fwtui.machine import hardware
 from fwtui.sessions.library import load_model, resolve
 
@@ -46,7 +46,7 @@ def execute(args: argparse.Namespace) -> int:
         return max(session_exit_code(path, complete) for path, _, complete in loaded)
     if not alone and args.record and Path(args.record).is_file():
         raise Refused(f"{Path(args.record).name} is a file, and {ALL} records one session for each paper; give a folder")
-    with handlers_kept():
+    with restore_handlers():
         on_signals(stop)
         try:
             return max(_reproduce(args, paper, alone) for paper in selected)

@@ -30,7 +30,7 @@ from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import NOT_RECORDED, OK, SIGNALLED, USAGE, WORKER_DIED, WRONG
 from fwtui.common.signals import Stopped, on_signals
-from fwtui.common.text import clean, quoted
+from fwtui.common.text import quoted, sanitise
 from fwtui.experiment.experiment import Experiment, Settled, kernel_named
 from fwtui.live import counters
 from fwtui.live.protocols import finish
@@ -131,7 +131,7 @@ def run_one(live: Live, experiment: Settled, args: argparse.Namespace, outlet: O
 
 def _outlet(live: Live, args: argparse.Namespace) -> Outlet:
     assert live.model.header is not None
-    header = msgspec.structs.replace(live.model.header, title=clean(args.title))
+    header = msgspec.structs.replace(live.model.header, title=sanitise(args.title))
     outlet = Outlet(sys.stdout.fileno(), header, args.record_hz or None)
     live.sinks.append(outlet.write)
     return outlet

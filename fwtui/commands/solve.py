@@ -86,12 +86,12 @@ def execute(args: argparse.Namespace) -> int:
         carry_out(args, begun)
 
     try:
-        code = reported(work, "the distances do not fit into memory; choose a smaller graph")
+        code = run_reporting_errors(work, "the distances do not fit into memory; choose a smaller graph")
     except Exception as error:
         if type(error).__name__ != "NegativeCycleError":  # SciPy's; not imported for its class alone
             raise
         report(f"{error}; shortest paths do not exist")
     if args.alone:
-        code = flushed(code)
+        code = flush_output(code)
         sys.stderr.flush()
     return code

@@ -32,8 +32,8 @@ from fwtui.common import units
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import SIGNALLED, WRONG
-from fwtui.common.signals import Stopped, handlers_kept, on_signals
-from fwtui.common.text import clean
+from fwtui.common.signals import Stopped, on_signals, restore_handlers
+from fwtui.common.text import sanitise
 from fwtui.experiment.experiment import Experiment, changed, kernel_named
 from fwtui.live.protocols import DRAIN_EVERY
 from fwtui.live.session import Live
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     gpu = hardware.gpu_present()
     base, axes = base_and_axes(args, gpu)
-    with handlers_kept():
+    with restore_handlers():
         live = live_session(args)
         try:
             return _swept(live, base, axes, args)

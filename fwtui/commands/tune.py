@@ -19,7 +19,7 @@ from fwtui.commands.support.user_kernel_options import add_trust_option, registe
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.common.exit_codes import OK, WRONG
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.experiment.experiment import Experiment, kernel_named
 from fwtui.experiment.fields import BY_NAME
 from fwtui.experiment.user_kernel_registry import user_kernels
@@ -111,7 +111,7 @@ def _kernels(names: str | None, backend: str, dtypes: Sequence[str]) -> list[Ker
 
 
 def _shown(trial: TuningResult, best: bool) -> None:
-    _print(line(TUNED, TableRow(Model(), trial.run, ended="best so far" if best else clean(trial.note))))
+    _print(line(TUNED, TableRow(Model(), trial.run, ended="best so far" if best else sanitise(trial.note))))
 
 
 def _print(texts: Sequence[str]) -> None:

@@ -23,7 +23,7 @@ from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import NO_GPU, OK, SIGNALLED, WRONG
 from fwtui.common.signals import Stopped, on_signals, stop
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.fields import FIELDS
@@ -124,7 +124,7 @@ def _count(args: argparse.Namespace, name: str) -> int:
 def _show(update: WatchUpdate, request: WatchRequest) -> None:
     match update:
         case CheckStarted(number):
-            lines = [f"{clean(request.path.name)}, save {number}"]
+            lines = [f"{sanitise(request.path.name)}, save {number}"]
         case Report(about, sentence) if about == NOTE:
             print_message(sentence)
             return

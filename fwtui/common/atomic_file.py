@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-from fwtui.common.errors import Refused, why
-from fwtui.common.signals import undone_by
-from fwtui.common.text import clean
+from fwtui.common.errors import Refused, os_error_reason
+from fwtui.common.signals import undo_on_signal
+from fwtui.common.text import sanitise
 
 _F_FULLFSYNC = 51  # sys/fcntl.h of macOS
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -101,18 +101,18 @@ def _exists(path: str | os.PathLike[str], way: str = "") -> Refused:
 
 
 def _unwritable(out: Path, error: OSError | ValueError, done: str = "written", instead: str = "choose another place") -> Refused:
-    return Refused(f"{clean(out.name)} cannot be {done}: {why(error)}; {instead}")
+    return Refused(f"{sanitise(out.name)} cannot be {done}: {os_error_reason(error)}; {instead}")
 
 
 def new_file(path: str | os.PathLike[str], done: str = "written") -> int:
     """The descriptor of a new, empty file. Raises Refused if the file exists or cannot be `done`."""
-    name = clean(os.fspath(path))
+    name = sanitise(os.fspath(path))
     try:
         return os.open(path, NEW, 0o644)
     except FileExistsError:
         raise _exists(path) from None
     except (OSError, ValueError) as error:
-        raise Refused(f"{name} cannot be {done}: {why(error)}; choose another path") from None
+        raise Refused(f"{name} cannot be {done}: {os_error_reason(error)}; choose another path") from None
 
 
 def sync(
@@ -146,7 +146,7 @@ def sync_folder(folder: Path) -> None:
 @contextlib.contextmanager
 def _removed_unless_whole(path: Path) -> Iterator[None]:
     """Remove the file if an error or a signal ends the block."""
-    with undone_by(path.unlink):
+    with undo_on_signal(path.unlink):
         try:
             yield
         except BaseException:

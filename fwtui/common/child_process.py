@@ -18,11 +18,11 @@ import msgspec
 from msgspec import Struct
 
 from fwtui.common.environment import worker_environment
-from fwtui.common.errors import Refused, why
-from fwtui.common.process_limits import MARK, ProcessLimits, end_family, family, new_mark
-from fwtui.common.text import clean, quoted
+from fwtui.common.errors import Refused, os_error_reason
+from fwtui.common.process_limits import MARK, ProcessLimits, kill_tree, new_mark, process_tree
+from fwtui.common.text import quoted, sanitise
 
-LISTENS_EVERY = 0.2  # seconds between checks of `stop`
+STOP_CHECK_SECONDS = 0.2  # seconds between checks of `stop`
 CHUNK = STDERR_KEPT = 64 * 1024  # bytes: read at once, and kept
 _FILES = "; close some, or raise the limit, which `ulimit -n` shows"
 _WAYS: dict[int | None, str] = {
@@ -32,15 +32,15 @@ _WAYS: dict[int | None, str] = {
 }
 
 
-class NotStarted(Refused, OSError):
+class StartError(Refused, OSError):
     """The system has started no process; one sentence with the limit that was reached."""
 
     def __init__(self, error: OSError, command: str):
-        name, way = clean(os.path.basename(command)), _WAYS.get(error.errno, "")
-        super().__init__(f"the process {name} was not started: {why(error)}{way}")
+        name, way = sanitise(os.path.basename(command)), _WAYS.get(error.errno, "")
+        super().__init__(f"the process {name} was not started: {os_error_reason(error)}{way}")
 
 
-class Ended(NamedTuple):
+class ExitResult(NamedTuple):
     """A child's output, and how it ended."""
 
     code: int | None  # negative: a signal; None: killed because its time was up or it had to stop
@@ -51,10 +51,10 @@ class Ended(NamedTuple):
     def last_words(self) -> str:
         """The last line of its stderr, safe to show; its exit code if there is none."""
         lines = self.stderr.decode("utf-8", "replace").strip().splitlines()
-        return clean(lines[-1].removeprefix("fwtui: ")) if lines else f"exit code {self.code}"
+        return sanitise(lines[-1].removeprefix("fwtui: ")) if lines else f"exit code {self.code}"
 
 
-def python(module: str, *arguments: str) -> list[str]:
+def module_command(module: str, *arguments: str) -> list[str]:
     """The command line of one of this program's own modules."""
     # -P: a fwtui/ folder in the current directory must not be imported instead of ours
     return [sys.executable, "-P", "-m", module, *arguments]
@@ -101,7 +101,7 @@ class ChildProcess:
                 env={**os.environ, **(environment or {}), MARK: self.mark},
             )
         except OSError as error:
-            raise NotStarted(error, command[0]) from None
+            raise StartError(error, command[0]) from None
 
     @property
     def pid(self) -> int:
@@ -119,7 +119,7 @@ class ChildProcess:
 
     def exceeds(self, limits: ProcessLimits) -> bool:
         """Return whether it, and what it started, break one of the limits; `excess` then names it."""
-        self.excess = limits.excess(family(self.pid), self.printed)
+        self.excess = limits.excess(process_tree(self.pid), self.printed)
         return bool(self.excess)
 
     def close(self, grace: float = 2.0) -> int:
@@ -183,7 +183,7 @@ class ChildProcess:
         """Whether its stdout or its stderr has not ended yet."""
         return self._selector is not None and bool(self._selector.get_map())
 
-    def finish(self, seconds: float, request: Struct | bytes | None = None, stop: Event | None = None) -> Ended:
+    def finish(self, seconds: float, request: Struct | bytes | None = None, stop: Event | None = None) -> ExitResult:
         """Wait for it to end, with the request on its stdin; kill it on timeout or when another thread sets `stop`."""
         input_line = request_line(request) if request is not None else None
         end = time.monotonic() + seconds
@@ -191,13 +191,15 @@ class ChildProcess:
             while True:
                 try:
                     left = max(0.0, end - time.monotonic())
-                    stdout, stderr = self._process.communicate(input_line, min(left, LISTENS_EVERY) if stop is not None else left)
-                    return Ended(self._process.returncode, stdout, stderr)
+                    stdout, stderr = self._process.communicate(
+                        input_line, min(left, STOP_CHECK_SECONDS) if stop is not None else left
+                    )
+                    return ExitResult(self._process.returncode, stdout, stderr)
                 except subprocess.TimeoutExpired:
                     input_line = None
                     if time.monotonic() >= end or (stop is not None and stop.is_set()):
                         self.kill()
-                        return Ended(None, *self._process.communicate())
+                        return ExitResult(None, *self._process.communicate())
         except BaseException:
             self.kill()
             self._process.wait()
@@ -205,22 +207,22 @@ class ChildProcess:
 
 
 class ModuleProcess(ChildProcess):
-    """One of this program's modules that serve requests (fwtui.common.serve); `simulated`: it simulates GPUs."""
+    """One of this program's modules that serve requests (fwtui.common.child_protocol); `simulated`: it simulates GPUs."""
 
     def __init__(self, module: str, *arguments: str, simulated: bool = False):
         environment = worker_environment("simulator" if simulated else "real")
-        super().__init__(python(module, *arguments), environment, stdin=subprocess.PIPE)
+        super().__init__(module_command(module, *arguments), environment, stdin=subprocess.PIPE)
 
     def kill(self) -> None:
         super().kill()
-        end_family(self.pid, self.mark)
+        kill_tree(self.pid, self.mark)
 
-    def finish(self, seconds: float, request: Struct | bytes | None = None, stop: Event | None = None) -> Ended:
+    def finish(self, seconds: float, request: Struct | bytes | None = None, stop: Event | None = None) -> ExitResult:
         """As of any child; and what a user's file has started in it ends with it."""
         try:
             return super().finish(seconds, request, stop)
         finally:
-            end_family(self.pid, self.mark)
+            kill_tree(self.pid, self.mark)
 
 
 def check_utf8(path: str) -> None:
@@ -232,7 +234,7 @@ def check_utf8(path: str) -> None:
 
 
 def request_line(request: Struct | bytes) -> bytes:
-    """Return a request as fwtui.common.serve reads it; bytes as they are. Raises Refused for a name that is not UTF-8."""
+    """Encode a request for fwtui.common.child_protocol; return bytes unchanged. Raises Refused for a name that is not UTF-8."""
     try:
         return request if isinstance(request, bytes) else msgspec.json.encode(request) + b"\n"
     except UnicodeEncodeError as error:

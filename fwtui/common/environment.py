@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import platformdirs
 
-from fwtui.common.errors import Refused, why
+from fwtui.common.errors import Refused, os_error_reason
 from fwtui.common.text import quoted
 from fwtui_kernels.compiled import SIMULATOR
 
@@ -70,7 +70,7 @@ def code_cache() -> CodeCache:
             reason = f"{folder} has {free >> 20} MiB of free space, and at least {CACHE_ROOM >> 20} MiB are needed"
             return CodeCache(None, reason, "free some space, or set XDG_CACHE_HOME to another folder")
     except OSError as error:
-        return CodeCache(None, f"{error.filename or folder} cannot be used: {why(error)}", _ELSEWHERE)
+        return CodeCache(None, f"{error.filename or folder} cannot be used: {os_error_reason(error)}", _ELSEWHERE)
     return CodeCache(folder)
 
 

@@ -20,16 +20,16 @@ class Corrupt(ValueError):
     """Bytes that are not a whole, undamaged line of a session."""
 
 
-def why(error: Exception) -> str:
+def os_error_reason(error: Exception) -> str:
     """The reason from an operating system's error, without numbers and paths: "no space left on device"."""
     words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return words[:1].lower() + words[1:]
 
 
 @contextmanager
-def refusing(what: str, way: str = "", *also: type[Exception]) -> Iterator[None]:
+def as_refused(what: str, way: str = "", *also: type[Exception]) -> Iterator[None]:
     """What the system refuses within, and errors of these kinds, are Refused: what it is, why, and the way out."""
     try:
         yield
     except (OSError, *also) as error:
-        raise Refused(f"{what}: {why(error)}{f'; {way}' * bool(way)}") from None
+        raise Refused(f"{what}: {os_error_reason(error)}{f'; {way}' * bool(way)}") from None

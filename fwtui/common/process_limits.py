@@ -22,16 +22,16 @@ class ProcessLimits(NamedTuple):
     processes: int = 16  # at once: numba and CUDA start some for a moment
     output: int = 1024  # KiB on stderr
 
-    def excess(self, family: list[psutil.Process], printed: int) -> str:
+    def excess(self, process_tree: list[psutil.Process], printed: int) -> str:
         """What is more than that, in words that follow a name; empty if nothing is."""
         if printed > self.output * 1024:
             return f"prints more than {self.output} KiB, which is the limit"
-        if len(family) > self.processes:
+        if len(process_tree) > self.processes:
             return f"starts more than {self.processes} processes, which is the limit"
         import psutil
 
         resident = 0
-        for process in family:
+        for process in process_tree:
             with suppress(psutil.Error):
                 resident += process.memory_info().rss
         return f"takes more than {self.memory:g} GiB of memory, which is the limit" if resident > self.memory * 2**30 else ""
@@ -42,7 +42,7 @@ def new_mark() -> str:
     return f"{os.environ.get(MARK, '')}:{os.urandom(8).hex()}"
 
 
-def family(pid: int) -> list[psutil.Process]:
+def process_tree(pid: int) -> list[psutil.Process]:
     """The process and its descendants, without those whose parent has died."""
     import psutil
 
@@ -53,7 +53,7 @@ def family(pid: int) -> list[psutil.Process]:
         return []
 
 
-def end_family(pid: int, mark: str, itself: bool = True) -> None:
+def kill_tree(pid: int, mark: str, itself: bool = True) -> None:
     """Kill all that come from it, in any session and with any parent; and the process `itself`."""
     import psutil
 

@@ -75,7 +75,7 @@ _undone: list[Callable[[], object]] = []
 
 
 @contextmanager
-def undone_by(undo: Callable[[], object]) -> Iterator[None]:
+def undo_on_signal(undo: Callable[[], object]) -> Iterator[None]:
     """If a signal ends the program meanwhile, this is done first."""
     _undone.append(undo)
     try:
@@ -97,7 +97,7 @@ def leave(signum: int, frame: FrameType | None) -> NoReturn:
 
 
 @contextmanager
-def handlers_kept() -> Iterator[None]:
+def restore_handlers() -> Iterator[None]:
     """Restores the previous handlers of these signals afterwards; a thread other than the main one cannot have changed them."""
     if threading.current_thread() is not threading.main_thread():
         yield

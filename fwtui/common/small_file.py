@@ -13,7 +13,7 @@ from typing import Any
 LONGEST_LINE = 4096
 
 
-def beginning(path: str | os.PathLike[str], most: int, patience: float = 1.0) -> bytes:
+def read_beginning(path: str | os.PathLike[str], most: int, patience: float = 1.0) -> bytes:
     """Up to that many bytes of a file or of a pipe. Raises OSError, also for a pipe that is silent for `patience` seconds."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb", buffering=0) as file:
@@ -33,7 +33,7 @@ def _piped(descriptor: int, most: int, patience: float) -> bytes:
     return os.read(descriptor, most)
 
 
-def toml(text: str) -> dict[str, Any]:
+def parse_toml(text: str) -> dict[str, Any]:
     """The tables of a TOML file. Raises ValueError, and nothing else, with what is wrong."""
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > LONGEST_LINE:

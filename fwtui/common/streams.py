@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable
 from typing import TextIO
 
-from fwtui.common.errors import Failed, NoGpu, Refused, why
+from fwtui.common.errors import Failed, NoGpu, Refused, os_error_reason
 from fwtui.common.exit_codes import NO_GPU, OK, SIGNALLED, USAGE, WORKER_DIED, WRONG
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 
 # what tables and maps print, for a terminal whose encoding has only ASCII
 _ASCII = {
@@ -32,7 +32,7 @@ def _in_ascii(error: UnicodeError) -> tuple[str, int]:
     return "".join(_ASCII.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
 
 
-def ready_streams() -> None:
+def prepare_streams() -> None:
     """Stand in for closed streams, and replace what the terminal's encoding lacks: no result is lost over one character.
 
     A closed stdin is empty, and a closed stdout takes nothing, which is an error once something is written.
@@ -46,16 +46,16 @@ def ready_streams() -> None:
             stream.reconfigure(errors="fwtui.ascii")
 
 
-def flushed(code: int) -> int:
+def flush_output(code: int) -> int:
     """The exit code once everything printed is written: left to the interpreter, its last flush could fail without words."""
     try:
         sys.stdout.flush()
         return code
     except OSError as error:
-        return unwritten(error)
+        return report_write_error(error)
 
 
-def unwritten(error: OSError) -> int:
+def report_write_error(error: OSError) -> int:
     """Say why an output could not be written; returns the exit code."""
     try:
         sys.stdout.flush()
@@ -67,7 +67,7 @@ def unwritten(error: OSError) -> int:
         report("too many files are open; close some, or raise the limit, which `ulimit -n` shows")
         return USAGE
     if error.filename is not None:
-        report(f"{error.filename} cannot be used: {why(error)}")
+        report(f"{error.filename} cannot be used: {os_error_reason(error)}")
         return WRONG
     failed = "writing the output failed" if error.errno in _OF_OUTPUT else "the system refused a call"
     report(f"{failed}: {error.strerror or error}")
@@ -77,7 +77,7 @@ def unwritten(error: OSError) -> int:
 def report(text: str) -> None:
     """A sentence on stderr. Where that takes nothing, the exit code alone has to tell."""
     try:
-        print(f"fwtui: {clean(text)}", file=sys.stderr, flush=True)
+        print(f"fwtui: {sanitise(text)}", file=sys.stderr, flush=True)
     except OSError:
         _empty(sys.stderr)
 
@@ -89,23 +89,23 @@ def _empty(stream: TextIO) -> None:
     os.close(nowhere)
 
 
-def refused(error: Refused | MemoryError, too_large: str) -> int:
+def report_refusal(error: Refused | MemoryError, too_large: str) -> int:
     """Say in one sentence on stderr what is wrong, `too_large` for memory; returns the exit code."""
     report(str(error) if isinstance(error, Refused) else too_large)
     return NO_GPU if isinstance(error, NoGpu) else USAGE
 
 
-def reported(work: Callable[[], object], too_large: str) -> int:
+def run_reporting_errors(work: Callable[[], object], too_large: str) -> int:
     """Do it, and return the exit code; a mistake, or `too_large` for memory, becomes one sentence on stderr."""
-    ready_streams()
+    prepare_streams()
     try:
         work()
         sys.stdout.flush()
     except (Refused, MemoryError) as error:
-        return refused(error, too_large)
+        return report_refusal(error, too_large)
     except Failed as failure:
         report(str(failure))
         return WORKER_DIED
     except OSError as error:
-        return unwritten(error)
+        return report_write_error(error)
     return OK

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from fwtui.common.errors import refusing
-from fwtui.common.signals import undone_by
+from fwtui.common.errors import as_refused
+from fwtui.common.signals import undo_on_signal
 
 _NAME = re.compile(r"fwtui-(\d+)-\w+")  # the number is the process id of the owner
 
@@ -19,7 +19,7 @@ _NAME = re.compile(r"fwtui-(\d+)-\w+")  # the number is the process id of the ow
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
     """Create a folder and remove it after the block. Raises Refused if no temporary folder can be written."""
-    with refusing("a temporary folder is needed and cannot be created", "set TMPDIR to a folder that you can write to"):
+    with as_refused("a temporary folder is needed and cannot be created", "set TMPDIR to a folder that you can write to"):
         _remove_abandoned(Path(tempfile.gettempdir()))
         folder = Path(tempfile.mkdtemp(prefix=f"fwtui-{os.getpid()}-"))
 
@@ -27,7 +27,7 @@ def temporary_folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
     try:
-        with undone_by(remove):
+        with undo_on_signal(remove):
             yield folder
     finally:
         remove()

@@ -21,10 +21,10 @@ _UNSAFE = (  # compiled on first use, so that `--help` need not wait
 
 def quoted(text: str) -> str:
     """A user's own text for a sentence: quoted, safe and shortened."""
-    return repr(brief(text))
+    return repr(excerpt(text))
 
 
-def instead(text: str, words: Iterable[str]) -> str:
+def suggest(text: str, words: Iterable[str]) -> str:
     """What to write instead of a text that is none of the words: the one that was probably meant, else any of them."""
     from difflib import SequenceMatcher  # only a mistake waits for it
 
@@ -36,13 +36,13 @@ def instead(text: str, words: Iterable[str]) -> str:
 
     best = max(candidates, key=lambda word: (likeness(word), -abs(len(word) - len(wrong))), default="")
     if len(candidates) > FEW and likeness(best) >= ALIKE:
-        return f"did you mean {clean(best)}?"
-    return f"choose one of {', '.join(map(clean, candidates))}"
+        return f"did you mean {sanitise(best)}?"
+    return f"choose one of {', '.join(map(sanitise, candidates))}"
 
 
-def brief(text: str) -> str:
+def excerpt(text: str) -> str:
     """The text, safe and cut to 40 characters."""
-    return shortened(clean(text), QUOTED)
+    return truncate(sanitise(text), QUOTED)
 
 
 def cells(text: str) -> int:
@@ -52,18 +52,18 @@ def cells(text: str) -> int:
     return sum(2 if east_asian_width(one) in "WF" else category(one) not in ("Mn", "Me", "Cf") for one in text)
 
 
-def padded(text: str, width: int, right: bool = False) -> str:
+def pad(text: str, width: int, right: bool = False) -> str:
     """Return the text with spaces up to that many columns of a terminal; with `right`, before the text."""
     spaces = " " * (width - cells(text))
     return spaces + text if right else text + spaces
 
 
-def shortened(text: str, cells: int) -> str:
+def truncate(text: str, cells: int) -> str:
     """A text in at most that many cells, with an ellipsis if it is cut."""
     return text if len(text) <= cells else text[: max(cells - 1, 0)] + "…"
 
 
-def clean(text: str) -> str:
+def sanitise(text: str) -> str:
     """The text without anything a terminal would obey, cut to 2,000 characters; line breaks become spaces."""
     if len(text) <= MAX_LENGTH and text.isascii() and text.isprintable():
         return text
@@ -72,7 +72,7 @@ def clean(text: str) -> str:
     return re.sub(_UNSAFE, "", re.sub(r"\r?\n", " ", text))[:MAX_LENGTH]
 
 
-def cut(text: str, width: int) -> str:
+def cut_middle(text: str, width: int) -> str:
     """At most that many cells of a name, cut in the middle, as many names begin alike."""
     if len(text) <= width:
         return text

@@ -7,7 +7,7 @@ from math import isqrt
 import psutil
 
 from fwtui.common.errors import Refused
-from fwtui.common.memory import KEPT_FREE
+from fwtui.common.malloc_arenas import KEPT_FREE
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
 from fwtui_kernels.plan import Kernel, Shape

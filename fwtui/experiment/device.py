@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import brief, quoted
+from fwtui.common.text import excerpt, quoted
 
 ALL = "all"
 MAX_DEVICES = 64  # of a run
@@ -74,11 +74,11 @@ def places(text: str) -> tuple[RankDevice, ...]:
         raise Refused(f"{len(words)} devices are more than {MAX_DEVICES}; give fewer")
     rank_places = tuple(_place(word, text) for word in words)
     if len({place.gpu is None for place in rank_places}) > 1:
-        raise Refused(f"devices {brief(text)} mix GPUs and cpu; give either GPUs like 0,1 or cpu,cpu")
+        raise Refused(f"devices {excerpt(text)} mix GPUs and cpu; give either GPUs like 0,1 or cpu,cpu")
     gpus = [place for place in rank_places if place.gpu is not None]
     twice = next((place for place in gpus if gpus.count(place) > 1), None)
     if twice is not None:
-        raise Refused(f"devices {brief(text)} name GPU {twice} twice; give each once")
+        raise Refused(f"devices {excerpt(text)} name GPU {twice} twice; give each once")
     return rank_places
 
 
@@ -86,7 +86,7 @@ def _place(word: str, text: str) -> RankDevice:
     if word == "cpu":
         return RankDevice(0, None)
     if not (word.isascii() and word.isdecimal() and len(word) <= 4):
-        what = f"{quoted(word)} in devices {brief(text)}" if word != text else f"devices {quoted(text)}"
+        what = f"{quoted(word)} in devices {excerpt(text)}" if word != text else f"devices {quoted(text)}"
         raise Refused(f"{what} is neither cpu nor a GPU's number; give something like 0,1 or cpu,cpu, or all for all GPUs")
     return RankDevice(0, int(word))
 

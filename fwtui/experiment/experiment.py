@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from fwtui.common.child_process import check_utf8
 from fwtui.common.errors import Refused
-from fwtui.common.text import brief, instead, quoted
+from fwtui.common.text import excerpt, quoted, suggest
 from fwtui.common.units import LARGEST
 from fwtui.experiment.device import CPU, DeviceId, RankDevice, places
 from fwtui.experiment.user_kernel_registry import code_of, is_path, known_kernels, name_of_file
@@ -147,7 +147,7 @@ def kernel_named(name: str) -> Kernel:
     except KeyError:
         if is_path(name):
             raise Refused(f"there is no kernel {quoted(name)}; choose one of {', '.join((*kernels, AUTO.id))}") from None
-        raise Refused(f"there is no kernel {quoted(name)}; {instead(name, (*kernels, AUTO.id))}") from None
+        raise Refused(f"there is no kernel {quoted(name)}; {suggest(name, (*kernels, AUTO.id))}") from None
 
 
 def changed(experiment: Experiment, **changes: Any) -> Experiment:
@@ -251,12 +251,12 @@ def _check_devices(e: Experiment, kernel: Kernel, simulated: bool, ranks: Sequen
         return
     if not kernel.ranked:
         ranked = _one_of([k.id for k in known_kernels().values() if k.ranked])
-        raise Refused(f"{kernel.id} runs on one device, not on {brief(e.devices)}; choose {ranked}, or omit the devices")
+        raise Refused(f"{kernel.id} runs on one device, not on {excerpt(e.devices)}; choose {ranked}, or omit the devices")
     if simulated or e.device != "auto":
-        raise Refused(f"devices {brief(e.devices)} and device {e.device} cannot be combined; pass only one")
+        raise Refused(f"devices {excerpt(e.devices)} and device {e.device} cannot be combined; pass only one")
     if ranks and (ranks[0].gpu is None) != (kernel.backend == "cpu"):
         other = next((k.id for k in known_kernels().values() if k.ranked and k.backend != kernel.backend), "another kernel")
-        raise Refused(f"{kernel.id} does not run on {brief(e.devices)}; choose {other}, or other devices")
+        raise Refused(f"{kernel.id} does not run on {excerpt(e.devices)}; choose {other}, or other devices")
 
 
 def _check_numbers(e: Experiment, kernel: Kernel, simulated: bool) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import brief, instead, quoted
+from fwtui.common.text import excerpt, quoted, suggest
 from fwtui.experiment.device import ALL, DeviceId, places
 from fwtui.experiment.experiment import KINDS, MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, Experiment, defaults, kernel_named
 from fwtui.experiment.user_kernel_registry import known_kernels
@@ -69,7 +69,7 @@ def _number(name: str, low: float, high: float, whole: bool = True) -> Parse:
         except ValueError:
             raise Refused(f"{name} {quoted(text)} is not {'an integer' if whole else 'a number'}; pass {low} to {high}") from None
         if not low <= value <= high:  # a NaN fails too
-            raise Refused(f"{name} {brief(text)} is outside {low} to {high}; pass a value in this range")
+            raise Refused(f"{name} {excerpt(text)} is outside {low} to {high}; pass a value in this range")
         return value
 
     return parse
@@ -88,7 +88,7 @@ def _share(title: str, most: float) -> Parse:
         except ValueError:
             raise Refused(f"{title} {quoted(text)} is not a share; pass 0 to {most:g}, or a percentage like 30%") from None
         if not 0 <= value <= most:
-            raise Refused(f"{title} {brief(text)} is outside 0 to {most:g}; pass a share like 0.3 or a percentage like 30%")
+            raise Refused(f"{title} {excerpt(text)} is outside 0 to {most:g}; pass a share like 0.3 or a percentage like 30%")
         return value
 
     return parse
@@ -103,9 +103,9 @@ def _weights(text: str) -> tuple[float, float]:
     except ValueError:
         raise Refused(f"weights {quoted(text)} are not a range; pass two numbers like 1..16") from None
     if not all(math.isfinite(x) and abs(x) <= MAX_WEIGHT for x in ends):
-        raise Refused(f"weights {brief(text)} exceed {MAX_WEIGHT} in magnitude; pass smaller ones")
+        raise Refused(f"weights {excerpt(text)} exceed {MAX_WEIGHT} in magnitude; pass smaller ones")
     if ends[0] > ends[1]:
-        raise Refused(f"weights {brief(text)} are in descending order; write {high.strip()}..{low.strip()}")
+        raise Refused(f"weights {excerpt(text)} are in descending order; write {high.strip()}..{low.strip()}")
     return ends
 
 
@@ -138,7 +138,7 @@ def _checked(check: Callable[[str], object]) -> Parse:
 
 def _kind(text: str) -> str:
     if text.strip() not in KINDS:
-        raise Refused(f"there is no graph kind {quoted(text)}; {instead(text, KINDS)}")
+        raise Refused(f"there is no graph kind {quoted(text)}; {suggest(text, KINDS)}")
     return text.strip()
 
 

@@ -15,8 +15,8 @@ import numpy as np
 import psutil
 
 from fwtui.common.errors import Refused
-from fwtui.common.memory import KEPT_FREE
-from fwtui.common.text import clean
+from fwtui.common.malloc_arenas import KEPT_FREE
+from fwtui.common.text import sanitise
 from fwtui.common.units import memory
 from fwtui.experiment.experiment import KINDS, Experiment, changed
 from fwtui.experiment.hashing import ONE, PLAIN, ZERO
@@ -233,7 +233,7 @@ def check_room(e: Experiment, out: Path) -> None:
     text = text_bytes(e, form.says("ARC_BYTES"))
     if SURELY * text > MAX_BYTES:
         raise Refused(
-            f"{clean(out.name)} would have about {text:,.0f} bytes of text, more than {MAX_BYTES:,}; "
+            f"{sanitise(out.name)} would have about {text:,.0f} bytes of text, more than {MAX_BYTES:,}; "
             f"choose .npz, or a smaller or sparser graph"
         )
 

@@ -17,8 +17,8 @@ import msgspec
 from msgspec import Struct
 
 from fwtui.common.child_process import ModuleProcess, check_utf8
-from fwtui.common.errors import Refused, why
-from fwtui.common.text import clean, quoted
+from fwtui.common.errors import Refused, os_error_reason
+from fwtui.common.text import quoted, sanitise
 from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.own import MAX_FILE_BYTES, fingerprint
@@ -89,8 +89,10 @@ def located(text: str) -> Path:
             raise Refused(
                 f"the kernel {quoted(text)} is a link to a file that does not exist; choose another, or fix the link"
             ) from None
-        there = why(error) if path.exists() else "there is no such file"
-        raise Refused(f"the kernel {quoted(text)} cannot be read: {there}; `fwtui new {clean(path.name)}` writes one") from None
+        there = os_error_reason(error) if path.exists() else "there is no such file"
+        raise Refused(
+            f"the kernel {quoted(text)} cannot be read: {there}; `fwtui new {sanitise(path.name)}` writes one"
+        ) from None
     if not path.is_file():
         raise Refused(f"the kernel {quoted(text)} is not a file; pass a Python file with plan and build")
     if size > MAX_FILE_BYTES:
@@ -123,7 +125,7 @@ def admit(path: Path, seconds: float = MAX_SECONDS) -> str:
     try:
         data = {key: msgspec.convert(_clean(value), _HINTS[key]) for key, value in reply.kernel.items() if key in _DATA}
     except msgspec.ValidationError as error:
-        raise Refused(f"KERNEL in {clean(path.name)} is invalid: {clean(str(error))}") from None
+        raise Refused(f"KERNEL in {sanitise(path.name)} is invalid: {sanitise(str(error))}") from None
 
     @lru_cache(maxsize=8)
     def steps(shape: Shape, stepwise: bool, code: str) -> tuple[Step, ...]:
@@ -144,7 +146,7 @@ def code_of(name: str) -> str:
     try:
         return _fingerprint(kernel.path)
     except OSError as error:
-        raise Refused(f"the kernel's file {clean(kernel.path.name)} cannot be read: {why(error)}") from None
+        raise Refused(f"the kernel's file {sanitise(kernel.path.name)} cannot be read: {os_error_reason(error)}") from None
 
 
 def path_of(name: str) -> str:
@@ -168,7 +170,7 @@ def _fingerprint(path: Path) -> str:
 
 def _ask(request: KernelRequest, seconds: float) -> KernelReply:
     """Send the request to a separate process and return its reply. Raises Refused."""
-    file = clean(Path(request.path).name)
+    file = sanitise(Path(request.path).name)
     ended = ModuleProcess("fwtui.measure.user_kernel_process").finish(seconds, request)
     if ended.code is None:
         raise Refused(f"{file} takes more than {seconds:g} s to load; look for a loop that does not end")
@@ -177,7 +179,7 @@ def _ask(request: KernelRequest, seconds: float) -> KernelReply:
     except msgspec.MsgspecError:
         raise Refused(f"{file} ended the process that loaded it ({ended.last_words}); see what it does on import") from None
     if reply.wrong:
-        raise Refused(clean(reply.wrong))
+        raise Refused(sanitise(reply.wrong))
     return reply
 
 
@@ -193,9 +195,9 @@ def _word(text: str) -> str:
 def _clean(value: Any) -> Any:
     match value:
         case str():
-            return clean(value)
+            return sanitise(value)
         case dict():
-            return {clean(key): _clean(inner) for key, inner in value.items()}
+            return {sanitise(key): _clean(inner) for key, inner in value.items()}
         case list():
             return [_clean(inner) for inner in value]
     return value

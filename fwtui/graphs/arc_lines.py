@@ -7,7 +7,7 @@ from typing import IO
 
 import numpy as np
 
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.graphs.graph import GraphInput, blocks
 
 
@@ -54,7 +54,7 @@ def arc_count(graph: GraphInput) -> int:
 
 def comment(graph: GraphInput) -> str:
     """Describe the graph in one line."""
-    return clean("; ".join(filter(None, (graph.name, graph.note))))
+    return sanitise("; ".join(filter(None, (graph.name, graph.note))))
 
 
 def shortest(weight: float) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import brief, quoted
+from fwtui.common.text import excerpt, quoted
 from fwtui.graphs.adjacency import Arcs
 from fwtui.graphs.file_options import AUTO
 
@@ -50,7 +50,7 @@ def ends_among(titles: Sequence[str]) -> tuple[int, int] | None:
 
 def listed(titles: Sequence[object]) -> str:
     """Return the first names of a list, for a message."""
-    return ", ".join(brief(str(title)) for title in titles[:_SHOWN]) + (", ..." if len(titles) > _SHOWN else "")
+    return ", ".join(excerpt(str(title)) for title in titles[:_SHOWN]) + (", ..." if len(titles) > _SHOWN else "")
 
 
 class WeightChoice(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean, quoted
+from fwtui.common.text import quoted, sanitise
 from fwtui.common.units import counted
 from fwtui.graphs.adjacency import Adjacency, Arcs, graph_of_arcs
 from fwtui.graphs.columns import ANY_WEIGHT, Roles, WeightChoice, both_ways_of, ends_among, listed, roles_of, with_reverse
@@ -123,7 +123,7 @@ def _weights(column: np.ndarray, name: str, no_edge: int | float | None) -> np.n
     try:
         weights = column.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise Refused(f"{name} has a weight that is not a number ({clean(str(error))[:60]}); correct it") from None
+        raise Refused(f"{name} has a weight that is not a number ({sanitise(str(error))[:60]}); correct it") from None
     absent = np.zeros(len(weights), bool) if no_edge is None else weights == no_edge
     wrong = np.flatnonzero(~np.isfinite(weights) & ~absent)
     if len(wrong):

@@ -13,8 +13,8 @@ import numpy as np
 import psutil
 
 from fwtui.common.errors import Refused
-from fwtui.common.memory import KEPT_FREE
-from fwtui.common.text import brief, quoted
+from fwtui.common.malloc_arenas import KEPT_FREE
+from fwtui.common.text import excerpt, quoted
 from fwtui.common.units import counted, memory
 from fwtui.graphs.adjacency import (
     Adjacency,
@@ -204,7 +204,7 @@ def of_networkx(
     lacking = [place for place, value in enumerate(values) if value is None and once[place]] if title is not None else []
     notes = [weights_note(title, "attribute")]
     if lacking:
-        source, target = (brief(str(labels[int(ends[lacking[0]])])) for ends in (sources, targets))
+        source, target = (excerpt(str(labels[int(ends[lacking[0]])])) for ends in (sources, targets))
         which = f"{counted(len(lacking), 'edge')} without {quoted(str(title))}, such as {source} to {target}"
         if complete:
             raise Refused(f"{name} has {which}; give each edge a weight, or a <default>")
@@ -229,7 +229,7 @@ def _weight_attribute(graph: Any, choice: WeightChoice, name: str) -> Hashable |
     if choice.name is None or (choice.name == AUTO and all("weight" in data for *_, data in graph.edges(data=True))):
         return None if choice.name is None or not graph.size() else "weight"
     if isinstance(choice.name, list | set | dict | np.ndarray) or callable(choice.name):
-        raise Refused(f"weight={brief(repr(choice.name))} is not the name of an attribute; pass one, such as 'weight'")
+        raise Refused(f"weight={excerpt(repr(choice.name))} is not the name of an attribute; pass one, such as 'weight'")
     values: dict[Hashable, Any] = {}
     for *_, data in graph.edges(data=True):
         for key, value in data.items():

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean, quoted
+from fwtui.common.text import quoted, sanitise
 from fwtui.common.units import counted
 from fwtui.graphs.columns import Roles, ends_among, roles_of, weights_note
 from fwtui.graphs.text_rows import MAX_WHOLE, Form, GraphFile, number_in
@@ -96,7 +96,7 @@ class _Beginning:
             return
         if any(row.startswith("#") and row[1:2] not in " #" for row in following[:_SAMPLE]):
             way = "put a space after # for comments, or titles first"
-            raise self.source.wrong(number, f"{clean(line)[:40]!r} is a comment or an edge; {way}")
+            raise self.source.wrong(number, f"{sanitise(line)[:40]!r} is a comment or an edge; {way}")
 
     def _titles(self) -> list[str]:
         """Return the titles of the columns: the first row, or a comment that names the ends; [] if there are none."""
@@ -173,7 +173,7 @@ class _Beginning:
         columns = len(titles or rows[0])
         if columns < 2 or (columns > 3 and not titles and not self.structure):
             if self.delimiter is None:
-                text = clean(" ".join(rows[0]))[:40]
+                text = sanitise(" ".join(rows[0]))[:40]
                 raise source.wrong(self.lines + 1, f"{text!r} is not of the form 'from to weight'; correct it")
             what = f"has {counted(columns, 'column')} without titles; keep source, target and weight"
             raise Refused(f"{source.name}, line {self.lines + 1} {what}, or name the columns so in the first line")

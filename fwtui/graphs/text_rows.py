@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.common.units import counted
 from fwtui.graphs.adjacency import ArcCollector, Arcs
 from fwtui.graphs.columns import WeightChoice
@@ -234,20 +234,20 @@ class Form(NamedTuple):
         form = " ".join([*([self.tag] if self.tag else []), *(meaning[letter] for letter in self.columns)])
         if len(fields) != len(form.split()) or (self.tag and fields[0] != self.tag):
             form = form if len(form) < 80 else f"{len(self.columns)} numbers"
-            return f"{clean(' '.join(fields))[:40]!r} is not of the form {form!r}; correct the line"
+            return f"{sanitise(' '.join(fields))[:40]!r} is not of the form {form!r}; correct the line"
         for letter, word in zip(self.columns, fields[1:] if self.tag else fields, strict=True):
             value = number_in(word.replace(",", ".") if self.decimal_comma else word)
             if value is None:
-                return f"{clean(word)[:40]!r} is not a number; correct the line"
+                return f"{sanitise(word)[:40]!r} is not a number; correct the line"
             if letter == "w" and self.ends and value != source.no_edge:
                 if reason := source.limits.unfit(value):
-                    return f"weight {clean(word)[:40]} {reason}"
+                    return f"weight {sanitise(word)[:40]} {reason}"
             elif letter in "uv":
                 if self.whole == "i8" and not word.lstrip("+-").isdecimal() and np.isfinite(value):
                     return f"vertex {clean(word)[:40]} is not an integer; correct the line"
                 hint = ", or name the file .csv, where vertices are names" if MAX_WHOLE == self.high < value < np.inf else ""
                 if not (self.low <= value <= self.high and value == int(value)):
-                    return f"vertex {clean(word)[:40]} is outside {self.low} to {self.high:,}; correct the line{hint}"
+                    return f"vertex {sanitise(word)[:40]} is outside {self.low} to {self.high:,}; correct the line{hint}"
         return None
 
 
@@ -282,7 +282,7 @@ def fields_in(chunk: bytes, line: int, form: Form, source: GraphFile) -> list[tu
             if any(row) and not (comments and row[0].startswith(comments))
         ]
     except csv.Error as error:
-        raise source.wrong(line + reader.line_num - 1, f"{clean(str(error))}; correct the quotes") from None
+        raise source.wrong(line + reader.line_num - 1, f"{sanitise(str(error))}; correct the quotes") from None
 
 
 def number_in(word: str) -> float | None:

@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.common.units import counted
 from fwtui.graphs.adjacency import Adjacency, ArcCollector, Arcs, graph_of_arcs
 from fwtui.graphs.columns import both_ways_of, with_reverse
@@ -84,7 +84,7 @@ class _Edges:
         wrong = np.flatnonzero(~(np.isfinite(weights) | skipped))
         if len(wrong):
             at = int(wrong[0])
-            between = f"from {clean(rows.sources[at])[:40]} to {clean(rows.targets[at])[:40]}"
+            between = f"from {sanitise(rows.sources[at])[:40]} to {sanitise(rows.targets[at])[:40]}"
             raise Refused(f"{name}: the weight {between} is {weights[at]}; remove the line, or give a finite number")
         if self._names is None:
             self._names = self._renamed()

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from functools import cached_property
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean, quoted
+from fwtui.common.text import quoted, sanitise
 
 _SHOWN = 6  # labels in a representation
 
@@ -33,7 +33,7 @@ class Vertices:
 
     def name(self, vertex: int) -> str:
         """Return a label as text that is safe to show on a terminal; see text for files."""
-        return clean(self.text(vertex))
+        return sanitise(self.text(vertex))
 
     def text(self, vertex: int) -> str:
         """Return a label as text without any change, for files and programs."""
@@ -42,7 +42,7 @@ class Vertices:
     def index(self, name: str) -> int:
         """Return the vertex of that name. Raises Refused if there is none or two labels read alike."""
         numbers, plain = self._by_name, name.strip()
-        vertex = next((numbers[form] for form in (name, plain, clean(plain), _whole(plain)) if form in numbers), None)
+        vertex = next((numbers[form] for form in (name, plain, sanitise(plain), _whole(plain)) if form in numbers), None)
         if vertex is None:
             raise self._unknown(name)
         if vertex < 0:
@@ -75,7 +75,7 @@ class Vertices:
         for vertex in range(len(self)):
             name = self.text(vertex)
             numbers[name] = -1 if name in numbers else vertex
-            if (shown := clean(name)) != name:
+            if (shown := sanitise(name)) != name:
                 numbers[shown] = -1 if shown in numbers else vertex
         return numbers
 

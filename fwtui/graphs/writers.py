@@ -10,9 +10,9 @@ import os
 from pathlib import Path
 from typing import IO
 
-from fwtui.common.atomic_file import whole_file
+from fwtui.common.atomic_file import atomic_write
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.graphs.arc_lines import shortest
 from fwtui.graphs.formats import formats, written_as
 from fwtui.graphs.graph import GraphInput
@@ -28,7 +28,7 @@ def write(graph: GraphInput, path: str | os.PathLike[str], most_bytes: int = MAX
     without `force` for an existing file.
     """
     out, form = Path(path), written_as(path)
-    name, most = clean(out.name), form.says("MAX_DRAWN")
+    name, most = sanitise(out.name), form.says("MAX_DRAWN")
     if most and graph.n > most:
         raise Refused(f"{name} would draw {graph.n:,} vertices, more than {most}; choose a smaller n, or .gr")
     check_whole(out, graph.integer)

@@ -14,8 +14,8 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
-from fwtui.common.errors import Refused, refusing, why
-from fwtui.common.text import clean, instead, quoted
+from fwtui.common.errors import Refused, as_refused, os_error_reason
+from fwtui.common.text import quoted, sanitise, suggest
 from fwtui.experiment.experiment import Experiment, changed, settle
 from fwtui.learn import placeholders
 from fwtui.learn.prompts import CHECKS, Prompt
@@ -113,7 +113,7 @@ def course_folder() -> Path:
 def load_course(folder: Path | None = None) -> Course:
     """Read all steps of a folder in the order of the file names. Raises Refused with the file's name."""
     folder = folder or course_folder()
-    with refusing(f"the course in {clean(folder.name)} cannot be read", "install the program again"):
+    with as_refused(f"the course in {sanitise(folder.name)} cannot be read", "install the program again"):
         paths = sorted(path for path in folder.iterdir() if path.suffix == ".toml")
     if not 1 <= len(paths) <= MAX_STEPS:
         raise Refused(f"the folder {clean(folder.name)} has {len(paths)} steps; a course has 1 to {MAX_STEPS}")
@@ -128,7 +128,7 @@ def step_named(course: Course, name: str) -> CourseStep:
     for step in course:
         if name.strip().lower() in (step.name, str(step.number)):
             return step
-    hint = instead(name, (s.name for s in course))
+    hint = suggest(name, (s.name for s in course))
     offered = hint if hint.endswith("?") else f"choose one of {', '.join(f'{s.number} {s.name}' for s in course)}"
     raise Refused(f"the course has no step {quoted(name)}; {offered}")
 
@@ -147,7 +147,7 @@ def paragraphs(text: str) -> list[str]:
 
 
 def _step(path: Path, before: Sequence[CourseStep]) -> CourseStep:
-    file = clean(path.name)
+    file = sanitise(path.name)
     named = _FILE.fullmatch(path.name)
     if named is None:
         raise Refused(f"{file} is not the name of a step; rename it to two digits and a name, such as 03-blocked.toml")
@@ -165,9 +165,9 @@ def _read(path: Path, file: str) -> StepFile:
             raise Refused(f"{file} is larger than {LARGEST_FILE // 1024} KiB; a step is one text and one question")
         return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), StepFile)
     except OSError as error:
-        raise Refused(f"{file} cannot be read: {why(error)}; check its permissions") from None
+        raise Refused(f"{file} cannot be read: {os_error_reason(error)}; check its permissions") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused(f"{file} is not TOML: {clean(str(error))}; correct that line") from None
+        raise Refused(f"{file} is not TOML: {sanitise(str(error))}; correct that line") from None
     except msgspec.ValidationError as error:
         raise Refused(f"{file} does not have the fields of a step: {clean(str(error))}; see sessions/README.md") from None
 

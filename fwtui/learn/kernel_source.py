@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import fwtui
 import fwtui_kernels
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.experiment.user_kernel_registry import path_of
 from fwtui.learn.stepping import MAX_N
 from fwtui.stream.run import BROADCAST
@@ -57,7 +57,7 @@ def _user_source(path: Path) -> SourcePart:
     relaxing: frozenset[int] = frozenset()
     with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
         relaxing = frozenset(number for node in _compiled(ast.parse(text)) for number in _relaxations(node))
-    return SourcePart(clean(source_file.name), 1, tuple(map(clean, text.split("\n"))), relaxing)
+    return SourcePart(sanitise(source_file.name), 1, tuple(map(sanitise, text.split("\n"))), relaxing)
 
 
 @cache

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.ladder import Rung, build_ladder
-from fwtui.common.errors import Refused, refusing
-from fwtui.common.text import clean, quoted
+from fwtui.common.errors import Refused, as_refused
+from fwtui.common.text import quoted, sanitise
 from fwtui.experiment.experiment import Experiment, changed
 from fwtui.learn import placeholders
 from fwtui.learn.course import (
@@ -201,9 +201,9 @@ def session_path(folder: Path, name: str) -> Path:
 def recorded_words(cited: ComparedRun) -> str:
     """Describe the recorded run: Katz-Kider, n 4096, recorded on NVIDIA H200, 2026-11-20."""
     header = cited.model.header
-    day = f", {clean(header.created[:10])}" if header is not None and header.created else ""
-    where = f"recorded on {clean(cited.device) or 'a machine without a name'}{day}"
-    return f"{clean(cited.run.title)}, n {cited.run.n}, {where}"
+    day = f", {sanitise(header.created[:10])}" if header is not None and header.created else ""
+    where = f"recorded on {sanitise(cited.device) or 'a machine without a name'}{day}"
+    return f"{sanitise(cited.run.title)}, n {cited.run.n}, {where}"
 
 
 def step_rows(all_of_it: Lessons) -> list[tuple[str, ...]]:
@@ -214,7 +214,7 @@ def step_rows(all_of_it: Lessons) -> list[tuple[str, ...]]:
         problem, title, run = problems.get(step.number, ""), step.written.title, ""
         if not problem:
             cited, title = all_of_it.cited(step), all_of_it.title(step)
-            run = f"{clean(cited.session)}, n {cited.run.n}"
+            run = f"{sanitise(cited.session)}, n {cited.run.n}"
         rows.append((str(step.number), step.name, title, step.written.kernel, run, step.kind.name, problem or "ready"))
     return rows
 

@@ -16,9 +16,9 @@ from typing import NamedTuple
 from fwtui.analysis.compare import run_name
 from fwtui.analysis.recorded_source import MAX as MAX_SOURCE
 from fwtui.analysis.recorded_source import excerpt
-from fwtui.common.errors import Refused, refusing
-from fwtui.common.small_file import beginning
-from fwtui.common.text import MAX_LENGTH, clean, quoted, shortened
+from fwtui.common.errors import Refused, as_refused
+from fwtui.common.small_file import read_beginning
+from fwtui.common.text import MAX_LENGTH, quoted, sanitise, truncate
 from fwtui.learn.questions import KINDS, PANELS, POINT, Cue, QuestionKind, answer_of, cue_of
 from fwtui.sessions.folders import stem
 from fwtui.sessions.library import load_model
@@ -81,7 +81,7 @@ def parse(text: str, name: str = "the text") -> Notes:
     """Parse the cue cards of a text. Raises Refused with `name` and the number of an incorrect line."""
     title, before, sections = "", list[str](), list[_Section]()
     for number, raw in enumerate(text.split("\n"), 1):
-        line, where = clean(raw).strip(), f"{name}, line {number}: "
+        line, where = sanitise(raw).strip(), f"{name}, line {number}: "
         if len(raw) > MAX_LENGTH:
             raise Refused(f"{where}the line has {len(raw):,} characters, more than {MAX_LENGTH:,}; split it")
         if line.startswith("## "):
@@ -239,7 +239,7 @@ def _skeleton(model: Model) -> Iterator[str]:
     """Yield a cue card for the start of each run, and one at its end for each of the questions that it answers."""
     note = "notes: Lines like this one are yours: no card shows them.\n"
     for run in model.runs.values():
-        title = shortened(run_name(run), MAX_TITLE)
+        title = truncate(run_name(run), MAX_TITLE)
         yield f"\n## run {run.id}: {title}\nn = {run.n:,}, {run.experiment.dtype}\n{note}"
         note = ""
         if run.done is None:

@@ -16,10 +16,10 @@ from typing import NamedTuple
 import msgspec
 
 from fwtui.common import units
-from fwtui.common.child_process import python
+from fwtui.common.child_process import module_command
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.experiment.experiment import Settled, kernel_named
 from fwtui.experiment.user_kernel_registry import path_of
 from fwtui.live import ncu
@@ -136,7 +136,7 @@ def _refusal(experiment: Settled) -> str | None:
 def _profile(tool: str, experiment: Settled, stop: Event, most_seconds: float) -> dict[str, Counters] | str:
     names_by_key = {metric.key: metric.names.split() for metric in METRICS if metric.names}
     request = ProfileRequest(experiment, path_of(experiment.kernel))
-    program = python("fwtui.measure.profile_process", msgspec.json.encode(request).decode())
+    program = module_command("fwtui.measure.profile_process", msgspec.json.encode(request).decode())
     while True:
         names = [left[0] for left in names_by_key.values() if left]
         output = ncu.run(tool, names, program, worker_environment("real"), stop, most_seconds)
@@ -167,9 +167,9 @@ def _understood(output: ncu.NcuOutput, complaints: list[str], most_seconds: floa
         return f"ncu profiled {len(profiled)} kernels, but {len(launches)} were launched, so they cannot be matched; report it"
     refusals = [line for line in output.stderr.splitlines() if line.startswith("fwtui: ")]
     if refusals:
-        return clean(refusals[-1].removeprefix("fwtui: "))
+        return sanitise(refusals[-1].removeprefix("fwtui: "))
     last = complaints or output.stderr.strip().splitlines()[-1:] or [f"it ended with exit code {output.code} and no counters"]
-    return f"ncu failed: {clean(last[0])}; run it by hand to see more"
+    return f"ncu failed: {sanitise(last[0])}; run it by hand to see more"
 
 
 def read(launch: ProfiledLaunch, row: Mapping[str, float]) -> Counters:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from threading import Event, Thread
 
-from fwtui.common.child_process import ChildProcess, describe_exit, python
+from fwtui.common.child_process import ChildProcess, describe_exit, module_command
 from fwtui.common.errors import Corrupt
-from fwtui.common.process_limits import ProcessLimits, end_family
-from fwtui.common.text import MAX_LENGTH, clean
+from fwtui.common.process_limits import ProcessLimits, kill_tree
+from fwtui.common.text import MAX_LENGTH, sanitise
 from fwtui.stream import requests
 from fwtui.stream.codec import Line, decode_lines
 from fwtui.stream.events import Fault
@@ -74,7 +74,7 @@ class EventChild(ChildProcess):
         if self.exit_code is not None:
             self._reader.join(self._patience)  # the pipe of events closes first; stderr may still be arriving
             self._patience = 0.0
-        lines = [clean(line) for line in bytes(self.stderr).decode("utf-8", "replace").splitlines()]
+        lines = [sanitise(line) for line in bytes(self.stderr).decode("utf-8", "replace").splitlines()]
         lines = [line for line in lines if not line.startswith("Extension modules: ")]
         crash = next((f"{line}\n" for line in lines if line.startswith("Fatal Python error: ")), "")[:MAX_LENGTH]
         end = "\n".join(lines)
@@ -103,7 +103,7 @@ class EventModule(EventChild):
     """One of this program's modules that send events."""
 
     def __init__(self, module: str, arguments: Sequence[str], origin: float, environment: Mapping[str, str] | None = None):
-        super().__init__(python(module, repr(origin), *arguments), environment)
+        super().__init__(module_command(module, repr(origin), *arguments), environment)
 
 
 # a module's name, its arguments, the session's beginning in monotonic seconds, and environment variables
@@ -125,6 +125,6 @@ def enforce_limits(worker: EventChild, request: requests.Work, busy: Callable[[]
             time.sleep(LIMIT_CHECK_SECONDS)
         if worker.excess:
             worker.kill()
-        end_family(worker.pid, worker.mark, itself=False)
+        kill_tree(worker.pid, worker.mark, itself=False)
 
     Thread(target=watch, name="limits").start()

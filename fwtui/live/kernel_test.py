@@ -14,9 +14,9 @@ from threading import Event, Thread
 
 import msgspec
 
-from fwtui.common.child_process import LISTENS_EVERY, ModuleProcess, describe_exit
+from fwtui.common.child_process import STOP_CHECK_SECONDS, ModuleProcess, describe_exit
 from fwtui.common.process_limits import ProcessLimits
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.machine import hardware
 from fwtui.stream.trials import BROKEN, DIED, HUNG, LOADING, OVER, PRINTED, Begun, Finding, TrialRequest
@@ -81,9 +81,9 @@ def run_kernel_test(
             if isinstance(answer, Finding):
                 for line in child.printed_lines():
                     yield Finding(case=case, outcome=PRINTED, sentence=f"it prints: {line}")
-                yield msgspec.structs.replace(answer, case=clean(answer.case), sentence=clean(answer.sentence))
+                yield msgspec.structs.replace(answer, case=sanitise(answer.case), sentence=sanitise(answer.sentence))
             else:
-                case = clean(answer.case)
+                case = sanitise(answer.case)
                 if case == OVER:
                     return
                 child.limit = max(seconds, LOADING_SECONDS) if case == LOADING else seconds
@@ -124,7 +124,7 @@ class KernelTestProcess(ModuleProcess):
 
     def printed_lines(self) -> list[str]:
         """What it printed since the last call; of a trial the first lines."""
-        lines = [line for line in map(clean, bytes(self.stderr).decode("utf-8", "replace").splitlines()) if line]
+        lines = [line for line in map(sanitise, bytes(self.stderr).decode("utf-8", "replace").splitlines()) if line]
         self.stderr.clear()
         before, self._shown = self._shown, self._shown + len(lines)
         more = ["..."] * (before <= MAX_PRINTED < self._shown)
@@ -138,7 +138,7 @@ class KernelTestProcess(ModuleProcess):
             if self.exceeds(LIMITS) or left <= 0:
                 yield None
                 return
-            output = self.read(min(LISTENS_EVERY, left))
+            output = self.read(min(STOP_CHECK_SECONDS, left))
             if output is None:
                 return
             *whole, half = (half + output).split(b"\n")
@@ -163,10 +163,10 @@ class KernelTestProcess(ModuleProcess):
             if self.read(max(0.0, end - time.monotonic())) is None:
                 break
             if b"Current thread" in self.stderr:  # the stacks of all threads, which come at once, but later than its own
-                end = min(end, time.monotonic() + LISTENS_EVERY)
+                end = min(end, time.monotonic() + STOP_CHECK_SECONDS)
         for stack in bytes(self.stderr).decode("utf-8", "replace").split("\n\n"):
             frames = _FRAME.findall(stack)
             inside = [line for file, line in frames if file == path]
             if inside and not frames[0][0].endswith(_SIMULATOR):  # which the file may have launched
-                return clean(f"{Path(path).name}:{inside[0]}")
+                return sanitise(f"{Path(path).name}:{inside[0]}")
         return ""

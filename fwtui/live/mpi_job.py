@@ -15,9 +15,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from queue import SimpleQueue
 
-from fwtui.common.child_process import python
+from fwtui.common.child_process import module_command
 from fwtui.common.errors import Corrupt, Refused
-from fwtui.common.text import MAX_LENGTH, clean
+from fwtui.common.text import MAX_LENGTH, sanitise
 from fwtui.experiment.device import places
 from fwtui.live.event_child import EventChild, describe_exit
 from fwtui.machine.hardware import install_command
@@ -87,7 +87,7 @@ class MpiJob(EventChild):
         self.replies: SimpleQueue[bytes] = SimpleQueue()  # to orders
         # mpiexec kills all ranks when one has died, and may then name another one
         self._first_end, self._first = ExitWatcher(len(self.places)), None
-        job = python(module, "--devices", devices, "--timeout", repr(timeout), "--origin", repr(origin))
+        job = module_command(module, "--devices", devices, "--timeout", repr(timeout), "--origin", repr(origin))
         job += ["--lifelines", *self._first_end.paths]
         try:
             super().__init__([launcher, "-n", str(len(self.places)), *job], environment)
@@ -101,7 +101,9 @@ class MpiJob(EventChild):
 
     @property
     def last_words(self) -> str:
-        output = "\n".join(clean(line) for line in bytes(self._words).decode("utf-8", "replace").splitlines() if line.strip(" ="))
+        output = "\n".join(
+            sanitise(line) for line in bytes(self._words).decode("utf-8", "replace").splitlines() if line.strip(" =")
+        )
         return f"{super().last_words}\n{output}".strip()[-MAX_LENGTH:]
 
     @property

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from fwtui.common.child_process import ChildProcess, python
+from fwtui.common.child_process import ChildProcess, module_command
 from fwtui.common.environment import worker_environment
 from fwtui.common.temporary_folder import temporary_folder
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.live import ncu
 from fwtui.stream.trials import BROKEN, DOUBTFUL, LEFT_OUT, RIGHT, Begun, Finding, TrialRequest
 
@@ -75,19 +75,19 @@ def _checked(tool: str, name: str, check: SanitizerTool, request: TrialRequest, 
         command = [tool, "--tool", name, "--log-file", str(log), "--target-processes", "all", "--show-backtrace", "no"]
         try:
             process = ChildProcess(
-                [*command, *python("fwtui.measure.kernel_test_process")], worker_environment("real"), subprocess.PIPE
+                [*command, *module_command("fwtui.measure.kernel_test_process")], worker_environment("real"), subprocess.PIPE
             )
             ended = process.finish(seconds, request, stop)
         except OSError as error:
-            return Finding(case=name, outcome=LEFT_OUT, sentence=clean(f"{name} is left out: {error}"))
+            return Finding(case=name, outcome=LEFT_OUT, sentence=sanitise(f"{name} is left out: {error}"))
         report = log.read_text("utf-8", "replace") if log.exists() else ""
     if sentence := check.found(report):
-        return Finding(case=name, outcome=check.outcome, sentence=clean(f"{NAME}: {sentence}"))
+        return Finding(case=name, outcome=check.outcome, sentence=sanitise(f"{NAME}: {sentence}"))
     if ended.code is None:
         return Finding(case=name, outcome=LEFT_OUT, sentence=f"{name} is left out: {NAME} took more than {seconds:g} s")
     if not _SUMMARY.search(report):
         complaint = (report.strip().splitlines() or [ended.last_words])[-1].strip("= ")
-        return Finding(case=name, outcome=LEFT_OUT, sentence=clean(f"{name} is left out: {NAME} did not work: {complaint}"))
+        return Finding(case=name, outcome=LEFT_OUT, sentence=sanitise(f"{name} is left out: {NAME} did not work: {complaint}"))
     if not (most := _ran(ended.stdout)):
         return Finding(case=name, outcome=LEFT_OUT, sentence=f"{name} is left out: the kernel did not run in {NAME}")
     return Finding(case=name, outcome=RIGHT, sentence=f"{NAME} finds {check.none}, up to n = {most}")

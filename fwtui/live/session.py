@@ -180,7 +180,7 @@ class Live:
 
         A current run is recorded from its start.
         """
-        header, preface, began = recording_preface(self, clean(title), self._run_lines)
+        header, preface, began = recording_preface(self, sanitise(title), self._run_lines)
         self.recorder = Recorder.at(path, header, preface, hz, folder, header.title, began)
         return self.recorder
 
@@ -406,10 +406,10 @@ class Live:
             device = request.experiment.runs_on
             self._start_worker(kind).send(requests.PrepareRequest(device.backend, device.index))
 
-    def _tell_end(self, request: requests.Work | None, why: str) -> None:
+    def _tell_end(self, request: requests.Work | None, os_error_reason: str) -> None:
         """End a pending run or summary."""
         if isinstance(request, requests.RunRequest | requests.AnswerRequest):
-            self.tell(requests.last_word(request, self.now, "cancelled", why))
+            self.tell(requests.last_word(request, self.now, "cancelled", os_error_reason))
 
     def _watch_counting(self) -> None:
         counting = self._counting
@@ -429,7 +429,7 @@ class Live:
         if self.keeper is not None:
             self.keeper.write(line)
             if self.keeper.error is not None:
-                failure, self.ended, self.keeper = why(self.keeper.error), self.keeper, None
+                failure, self.ended, self.keeper = os_error_reason(self.keeper.error), self.keeper, None
                 self.tell(events.Notice(t=self.now, level="error", text=f"this session is no longer kept: {failure}"))
         if self.recorder is not None:
             self.recorder.write(line)

@@ -16,7 +16,7 @@ from fwtui.analysis.warps import derived, line_text, main_samples
 from fwtui.common import units
 from fwtui.common.child_process import ChildProcess, ModuleProcess
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean, quoted
+from fwtui.common.text import quoted, sanitise
 from fwtui.stream.run import Run
 from fwtui.stream.trials import REST, Compiled, CompileRequest, Finding, OperationResources
 from fwtui_kernels.own import files_of
@@ -155,11 +155,11 @@ def compile_reports(compiled: Compiled | None, capability: tuple[int, int]) -> I
     """What the compiler says of each operation."""
     arch = architecture(capability)
     if compiled is None or compiled.lacking:
-        why = clean(compiled.lacking) if compiled is not None else "the compiler did not answer"
+        why = sanitise(compiled.lacking) if compiled is not None else "the compiler did not answer"
         yield Report(NOTE, f"not compiled for {arch}: {why}")
         return
     for used in compiled.used:
-        yield Report(COMPILED, f"{arch}: {clean(used.op)}: {_used(used)}", used=used)
+        yield Report(COMPILED, f"{arch}: {sanitise(used.op)}: {_used(used)}", used=used)
 
 
 def derived_reports(compiled: Compiled | None, capability: tuple[int, int]) -> Iterator[Report]:
@@ -167,7 +167,7 @@ def derived_reports(compiled: Compiled | None, capability: tuple[int, int]) -> I
     used = compiled.used if compiled is not None else ()
     for one in [one for one in used if one.phase == REST] or used:
         if one.listing is not None and (words := derived(one.listing)):
-            yield Report(DERIVED, f"{architecture(capability)}: {clean(one.op)}: {words}")
+            yield Report(DERIVED, f"{architecture(capability)}: {sanitise(one.op)}: {words}")
 
 
 def _used(used: OperationResources) -> str:

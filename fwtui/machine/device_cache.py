@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 import platformdirs
 
-from fwtui.common.atomic_file import whole_file
+from fwtui.common.atomic_file import atomic_write
 from fwtui.common.errors import Corrupt, Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.machine import hardware
@@ -44,7 +44,7 @@ def write(kind: str, device: DeviceId, data: bytes) -> bool:
     path = _path(kind, device)
     with suppress(OSError, Refused):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as file:
+        with atomic_write(path) as file:
             file.write(sealed(kind, data))
         return True
     return False

@@ -54,7 +54,7 @@ def gpus(seconds: float = 10.0) -> Hardware:
     A crash inside NVML kills only that child; every failure becomes a reason in words.
     """
     try:
-        ended = ChildProcess(python("fwtui.machine.telemetry.sampler", "--probe")).finish(seconds)
+        ended = ChildProcess(module_command("fwtui.machine.telemetry.sampler", "--probe")).finish(seconds)
     except OSError as error:
         return Hardware(reason=str(error))
     if ended.code is None:
@@ -96,7 +96,7 @@ def installed_version(distribution: str) -> str | None:
         return None
 
 
-def required_range() -> list[str]:
+def requirements() -> list[str]:
     """The distributions without which fwtui does not work; none if it runs without being installed."""
     try:
         required = metadata.requires("fwtui") or ()
@@ -155,12 +155,12 @@ def _cpu() -> str:
         for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
             key, _, value = line.partition(":")
             if key.strip() in ("model name", "Model"):  # x86; some ARM boards
-                return clean(value.strip())
+                return sanitise(value.strip())
     if sys.platform == "darwin":
         with contextlib.suppress(OSError, subprocess.SubprocessError):
             command = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
-            return clean(subprocess.run(command, capture_output=True, text=True, timeout=2, check=True).stdout.strip())
-    return clean(platform.processor() or platform.machine())
+            return sanitise(subprocess.run(command, capture_output=True, text=True, timeout=2, check=True).stdout.strip())
+    return sanitise(platform.processor() or platform.machine())
 
 
 def install_command(

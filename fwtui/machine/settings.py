@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 
 import platformdirs
 
-from fwtui.common.errors import Refused, why
-from fwtui.common.small_file import beginning, toml
-from fwtui.common.text import clean, instead, quoted
+from fwtui.common.errors import Refused, os_error_reason
+from fwtui.common.small_file import parse_toml, read_beginning
+from fwtui.common.text import quoted, sanitise, suggest
 from fwtui.experiment.experiment import Experiment, changed, defaults, for_kernel, kernel_named
 from fwtui.experiment.fields import FIELDS, KERNEL_DEFAULT, Field, default_text
 from fwtui_kernels import registry
@@ -89,7 +89,7 @@ def _of_some_kernel(one: Field) -> Callable[[str], object]:
         words = dict.fromkeys(word for k in registry().values() for s in (False, True) for word in offered(k, s))
         changes = one.read(text)
         if text not in words:
-            raise Refused(f"{one.name} {quoted(text)} is not supported by any kernel; {instead(text, words)}")
+            raise Refused(f"{one.name} {quoted(text)} is not supported by any kernel; {suggest(text, words)}")
         return changes
 
     return read
@@ -192,7 +192,7 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
     path = file_path(environment)
     values: dict[str, Value] = {}
     for name, text in _flat(_read(path, needed=f"{PREFIX}CONFIG" in environment), path):
-        values[name] = Value(_checked(name, text, f"{clean(path.name)}: {clean(name)}"), "file", str(path))
+        values[name] = Value(_checked(name, text, f"{sanitise(path.name)}: {sanitise(name)}"), "file", str(path))
     for name, key in all_keys().items():
         text = environment.get(key.variable, "")
         if text:
@@ -202,34 +202,34 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
         binding, equals, pressed = pair.partition("=")
         if not (binding and equals and pressed):
             raise Refused(f"{variable}: {quoted(pair)} is not ID=KEYS; write for example run=f5,r")
-        values[KEYMAP + clean(binding)] = Value(clean(pressed), "environment", variable)
+        values[KEYMAP + sanitise(binding)] = Value(sanitise(pressed), "environment", variable)
     return Settings(path, values)
 
 
 def _read(path: Path, needed: bool) -> dict[str, Any]:
     """The file's tables; empty if there is no file and none was named."""
-    name = clean(path.name)
+    name = sanitise(path.name)
     try:
-        data = beginning(path, LARGEST_FILE + 1)
+        data = read_beginning(path, LARGEST_FILE + 1)
     except (FileNotFoundError, NotADirectoryError):
         if needed:
             raise Refused(f"{PREFIX}CONFIG names {name}, which does not exist; create it, or unset the variable") from None
         return {}
     except OSError as error:
-        raise Refused(f"{name} cannot be read: {why(error)}; fix that, or move the file away") from None
+        raise Refused(f"{name} cannot be read: {os_error_reason(error)}; fix that, or move the file away") from None
     if len(data) > LARGEST_FILE:
         raise Refused(f"{name} is larger than {LARGEST_FILE} bytes, the limit for settings; choose another file")
     try:
-        return toml(data.decode())
+        return parse_toml(data.decode())
     except ValueError as error:
-        raise Refused(f"{name} is not TOML: {clean(str(error))}; correct it, or move the file away") from None
+        raise Refused(f"{name} is not TOML: {sanitise(str(error))}; correct it, or move the file away") from None
 
 
 def _flat(tables: Mapping[str, Any], path: Path, before: str = "") -> Iterator[tuple[str, str]]:
     for key, value in tables.items():
         name = before + key
         if before == "" and name not in (*all_keys(), EXPERIMENT[:-1], KEYMAP[:-1]):
-            raise Refused(f"{clean(path.name)}: {quoted(name)} is not a setting; {_settings_like(name)}")
+            raise Refused(f"{sanitise(path.name)}: {quoted(name)} is not a setting; {_settings_like(name)}")
         match value:
             case dict() if name in (EXPERIMENT[:-1], KEYMAP[:-1]) or before == KEYMAP:  # panel.up = "w", its name not in quotes
                 yield from _flat(value, path, f"{name}.")
@@ -238,18 +238,18 @@ def _flat(tables: Mapping[str, Any], path: Path, before: str = "") -> Iterator[t
             case str() | int() | float():
                 yield name, str(value)
             case _:
-                raise Refused(f"{clean(path.name)}: {clean(name)} is not text, a number, true or false; write one of these")
+                raise Refused(f"{sanitise(path.name)}: {sanitise(name)} is not text, a number, true or false; write one of these")
 
 
 def _settings_like(name: str) -> str:
     """Return a hint for a name that is not a setting."""
-    hint = instead(name.rpartition(".")[2], (key.rpartition(".")[2] for key in all_keys()))
+    hint = suggest(name.rpartition(".")[2], (key.rpartition(".")[2] for key in all_keys()))
     return hint if hint.endswith("?") else "`fwtui config` lists the settings"
 
 
 def _checked(name: str, text: str, where: str) -> str:
     """The text without terminal control characters. Raises Refused with the source of the setting."""
-    text = clean(text)
+    text = sanitise(text)
     if name.startswith(KEYMAP):
         return text
     if name not in all_keys():

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fwtui.common.atomic_file import whole_file
-from fwtui.common.errors import Refused, why
-from fwtui.common.small_file import beginning
-from fwtui.common.text import clean
+from fwtui.common.atomic_file import atomic_write
+from fwtui.common.errors import Refused, os_error_reason
+from fwtui.common.small_file import read_beginning
+from fwtui.common.text import sanitise
 from fwtui.machine import settings
 
 FILE = "trusted-folders.txt"
@@ -16,7 +16,7 @@ LARGEST_FILE = 2**20  # bytes
 
 def warning(path: Path) -> str:
     """Return the warning before a kernel file is run for the first time from its folder, without a full stop."""
-    return f"{clean(path.name)} is a program: like every kernel file it can do whatever Python can do, to all that you have"
+    return f"{sanitise(path.name)} is a program: like every kernel file it can do whatever Python can do, to all that you have"
 
 
 def is_trusted(path: Path) -> bool:
@@ -31,10 +31,12 @@ def trust(path: Path) -> None:
         raise Refused("the folder's name has a line break, and cannot be remembered; rename it")
     try:
         _file().parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(_file()) as file:
+        with atomic_write(_file()) as file:
             file.write("".join(f"{folder}\n" for folder in dict.fromkeys(folders)).encode("utf-8", "surrogateescape"))
     except OSError as error:
-        raise Refused(f"the folder cannot be remembered in {FILE}: {why(error)}; correct that, and try again") from None
+        raise Refused(
+            f"the folder cannot be remembered in {FILE}: {os_error_reason(error)}; correct that, and try again"
+        ) from None
 
 
 def _file() -> Path:
@@ -44,7 +46,7 @@ def _file() -> Path:
 def _folders() -> list[str]:
     """Not by splitlines(), which also ends a line at characters that a folder's name may have."""
     try:
-        data = beginning(_file(), LARGEST_FILE)
+        data = read_beginning(_file(), LARGEST_FILE)
     except OSError:
         return []
     whole = data if len(data) < LARGEST_FILE else data.rpartition(b"\n")[0]  # the start of a name is another folder's

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.stream.listing import MAX_INSTRUCTIONS, MAX_LINES, MAX_MIX, OTHER, CodeLine, Instruction, Listing, Reasons, opcode
 from fwtui_kernels.compiled.disassembly import MachineInstruction
 from fwtui_kernels.compiled.source_lines import SourceLine
@@ -106,7 +106,7 @@ def build_listing(
         instructions=tuple(
             Instruction(
                 one.offset,
-                clean(one.text),
+                sanitise(one.text),
                 index.get(one.source, -1),
                 top_reasons(samples.get(one.offset, {}), INSTRUCTION_REASONS),
             )
@@ -171,7 +171,7 @@ def _with_context(sampled_lines: Sequence[SourceLine], user_file: Path | None, t
             numbers_shown.update(range(number - AROUND, until + AROUND + 1) if text else (number,))
         last = len(text)
         for number in sorted(numbers_shown if not text else (n for n in numbers_shown if n in numbers or 1 <= n <= last)):
-            line = clean(text[number - 1].expandtabs(4)[:WIDEST]) if 1 <= number <= last else ""
+            line = sanitise(text[number - 1].expandtabs(4)[:WIDEST]) if 1 <= number <= last else ""
             lines[SourceLine(path, number)] = line
     if len(lines) > MAX_LINES:  # the context goes first
         sampled = set(sampled_lines)
@@ -185,7 +185,7 @@ def _belongs(path: str, user_file: Path) -> bool:
 
 def line_name(line: SourceLine) -> tuple[str, int]:
     """As a CodeLine names it."""
-    return clean(Path(line.path).name), line.line
+    return sanitise(Path(line.path).name), line.line
 
 
 @cache

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from fwtui.analysis.occupancy import MAX_THREADS, STATIC_SHARED, TABLE, occupancy
-from fwtui.common.serve import Parent, serve
-from fwtui.common.text import clean
+from fwtui.common.child_protocol import Parent, serve
+from fwtui.common.text import sanitise
 from fwtui.experiment.experiment import kernel_named
 from fwtui.measure.code_listing import build_listing, innermost
 from fwtui.stream.listing import Listing
@@ -86,7 +86,7 @@ def _used(kernel: Kernel, request: CompileRequest, disassembler: Disassembler | 
             warps=fits.warps if fits is not None else 0,
             max_warps=fits.max_warps if fits is not None else 0,
             limiters=fits.limiters if fits is not None else (),
-            phase=clean(step.phase),
+            phase=sanitise(step.phase),
             tile=tile if tile > 1 else 0,
             itemsize=shape.itemsize,
             listing=_listing(disassembler, code, request) if disassembler is not None else None,
@@ -165,7 +165,7 @@ def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> Any:
 
 def _answer(request: CompileRequest, parent: Parent) -> None:
     reply = compile_kernel(request)
-    parent.send(msgspec.structs.replace(reply, wrong=clean(reply.wrong), lacking=clean(reply.lacking)))
+    parent.send(msgspec.structs.replace(reply, wrong=sanitise(reply.wrong), lacking=sanitise(reply.lacking)))
 
 
 if __name__ == "__main__":

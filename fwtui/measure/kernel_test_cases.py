@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from fwtui.analysis.plan_checks import sizes
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.engine.engine import Engine
 from fwtui.experiment.experiment import FULL_CHECK, SIMULATOR_MAX_N, Experiment
 from fwtui.experiment.generate import fill_numpy, generate
@@ -138,8 +138,8 @@ def describe_failure(error: BaseException, path: Path | None) -> str:
     notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
     message = describe_error(error, path) if path is not None else f"{type(error).__name__}: {error}"
     if isinstance(error, IndexError) and notes:
-        return clean(f"the kernel reads or writes outside its arrays{notes}: {message}")
-    return clean(f"{message}{notes}")
+        return sanitise(f"the kernel reads or writes outside its arrays{notes}: {message}")
+    return sanitise(f"{message}{notes}")
 
 
 def _case(name: str, n: int, dtype: str, **graph: object) -> Case:

@@ -23,9 +23,9 @@ import msgspec
 import numpy as np
 
 from fwtui.analysis.plan_checks import check_plan, step_names, words
+from fwtui.common.child_protocol import Parent, serve
 from fwtui.common.errors import Refused
-from fwtui.common.serve import Parent, serve
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.common.units import counted
 from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for
@@ -187,7 +187,7 @@ class KernelTest:
         shape = Shape(3 * tile, tile, kernel.dtypes[0], options=all_options(kernel, self._request.options))
         if kernel.refuses(shape):
             return ()
-        return tuple(dict.fromkeys(clean(step.phase) for step in islice(kernel.plan(shape, False), LOOKED_AT)))
+        return tuple(dict.fromkeys(sanitise(step.phase) for step in islice(kernel.plan(shape, False), LOOKED_AT)))
 
     def _try(self, kernel: Kernel, engine: Engine, case: Case, tile: int) -> Finding:
         random.seed(1)  # the simulator's order of threads, whatever was tried before
@@ -218,7 +218,7 @@ class KernelTest:
             sentences.append(explanation)
         elif not outcome and not self._doubt:
             self._doubt = passes.doubt
-        sentence = clean(f"{case.name}: {'; '.join(sentences) or 'right'}")
+        sentence = sanitise(f"{case.name}: {'; '.join(sentences) or 'right'}")
         return Finding(outcome=outcome or RIGHT, sentence=sentence, seconds=passes.seconds, where=where, **about)
 
     def _passes(self, it: LoadedKernel, graph: GraphInput, case: Case) -> CaseResult:
@@ -277,9 +277,9 @@ class KernelTest:
                 where,
                 cause=where.cause or difference.cause,
                 step=difference.step,
-                op=clean(step.op),
+                op=sanitise(step.op),
                 round=number,
-                phase=clean(kernel.phases.get(step.phase, step.phase)),
+                phase=sanitise(kernel.phases.get(step.phase, step.phase)),
                 writes=(writes := kernel.places(step.writes)),
                 rect=next((w for w in writes if w.top <= i < w.bottom and w.left <= j < w.right), None),
                 block=Rect(top, left, top + side, left + side) if side > 1 else None,

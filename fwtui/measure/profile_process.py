@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 
-from fwtui.common.serve import Parent, serve
+from fwtui.common.child_protocol import Parent, serve
 from fwtui.engine.engine_for import engine_for
 from fwtui.experiment.experiment import changed
 from fwtui.measure.repetitions import representatives

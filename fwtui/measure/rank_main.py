@@ -11,7 +11,7 @@ import signal
 import threading
 from contextlib import suppress
 
-from fwtui.common.serve import Parent
+from fwtui.common.child_protocol import Parent
 from fwtui.engine.links import gather_values, unlink_shared_memory
 from fwtui.experiment.device import places
 from fwtui.stream import codec, events

@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 
 from msgspec.structs import replace
 
+from fwtui.common.child_protocol import traceback_end
 from fwtui.common.cores import usable_cores
 from fwtui.common.errors import NoGpu
-from fwtui.common.serve import failure
 from fwtui.engine.distributed_engine import EndOrder, RankState, RankZeroEngine, decode_order, encode_order, run_order_loop
 from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for
@@ -60,7 +60,7 @@ class RankWorker(Worker):
             replies = self.engine.replies_to(decode_order(order.order))
         except BaseException as error:
             code, sentence, _ = self._diagnosis(error)
-            self.tell(events.Fault(t=self.now(), source="worker", code=code, message=sentence, stderr=failure()))
+            self.tell(events.Fault(t=self.now(), source="worker", code=code, message=sentence, stderr=traceback_end()))
             self._leave()
         self._serving = False
         self.write(requests.encode(replies))
@@ -197,7 +197,7 @@ class Rank:
                 return
         except BaseException as error:
             code, sentence = rank_diagnosis(error)
-            self._fail(code, f"{self.of}: {sentence}", failure())
+            self._fail(code, f"{self.of}: {sentence}", traceback_end())
         assert self._worker is not None
         self._worker.engine = RankZeroEngine(self._channel, work)
         self._worker.work()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from fwtui.common.atomic_file import check_place
-from fwtui.common.serve import serve
+from fwtui.common.atomic_file import check_writable
+from fwtui.common.child_protocol import serve
 from fwtui.common.streams import report
 from fwtui.common.units import counted, duration, memory, vertices
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from fwtui.common.child_protocol import Parent, serve
 from fwtui.common.errors import Refused
-from fwtui.common.serve import Parent, serve
 from fwtui.engine.engine_for import engine_for
 from fwtui.engine.kernel_instance import check_supported, load_kernel
 from fwtui.experiment.device import DeviceId

@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 
 from fwtui.analysis.plan_frames import PlanFrames
+from fwtui.common.child_protocol import Parent, serve
 from fwtui.common.errors import Refused
-from fwtui.common.serve import Parent, serve
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.experiment.experiment import Settled, kernel_named
 from fwtui.experiment.user_kernel_registry import MAX_STEPS, KernelReply, KernelRequest, install, path_of
 from fwtui.stream import events
@@ -40,15 +40,15 @@ def register_here(name: str, path: str, code: str) -> None:
     try:
         found = fingerprint(file)
     except OSError:
-        raise Refused(f"{clean(file.name)} is no longer there; choose the kernel again") from None
+        raise Refused(f"{sanitise(file.name)} is no longer there; choose the kernel again") from None
     if code and found != code:
-        raise Refused(f"{clean(file.name)} was changed after this run was asked for; ask for it again")
+        raise Refused(f"{sanitise(file.name)} was changed after this run was asked for; ask for it again")
     if _loaded.get(name) == found and path_of(name) == path:
         return
     try:
         install(load(file, name), file)
     except UserKernelError as wrong:
-        raise Refused(clean(str(wrong))) from None
+        raise Refused(sanitise(str(wrong))) from None
     _loaded[name] = found
 
 

@@ -25,9 +25,9 @@ from cuda import core
 from msgspec.structs import replace
 
 from fwtui.analysis.warps import warp_reason
+from fwtui.common.child_protocol import Parent, serve
 from fwtui.common.errors import Refused
-from fwtui.common.serve import Parent, serve
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.common.units import duration
 from fwtui.engine.distributed_engine import steps_of_rank
 from fwtui.engine.engine import Engine
@@ -311,7 +311,7 @@ def answer(request: SampleRequest, parent: Parent) -> None:
             until = begin + request.most_seconds - TELLING if request.most_seconds else inf
             note = sample(request, SampledContext(engine, sampler), tell, until)
     except (Refused, FileNotFoundError, SamplingError) as error:
-        note = clean(str(error))
+        note = sanitise(str(error))
     tell(events.Sampled(t=0.0, run=request.run, note=note, seconds=time.monotonic() - begin))
 
 

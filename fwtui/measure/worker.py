@@ -17,9 +17,9 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
+from fwtui.common.child_protocol import Parent, traceback_end, write_all
 from fwtui.common.errors import Refused
-from fwtui.common.serve import Parent, failure, write_all
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.engine.engine import Cancelled, Engine
 from fwtui.engine.engine_for import engine_for
 from fwtui.experiment.device import DeviceId
@@ -88,7 +88,7 @@ class Worker:
                     self.tell(requests.last_word(request, self.now(), "failed", complaint))
                     continue
                 run = request.run if isinstance(request, requests.RunRequest) else None
-                where = failure()
+                where = traceback_end()
                 self.tell(events.Fault(t=self.now(), source="worker", code=code, run=run, message=sentence, stderr=where))
                 if self.ends_at_once or not process_lost:
                     self.tell(requests.last_word(request, self.now(), "failed", sentence))
@@ -165,14 +165,14 @@ class Worker:
 
 def diagnose(error: BaseException) -> tuple[str, str, bool]:
     """(code, sentence, whether this process must end) for an exception from a run."""
-    words = clean(str(error)) or type(error).__name__
+    words = sanitise(str(error)) or type(error).__name__
     if isinstance(error, MemoryError):
         return "memory", f"the host's memory is exhausted ({words}); choose a smaller n", False
     if "OUT_OF_MEMORY" in words:
         return "memory", f"the GPU's memory is exhausted ({words}); choose a smaller n, or end other programs on the GPU", True
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         cache = os.environ.get("NUMBA_CACHE_DIR", "the cache folder")
-        return "disk", f"no space is left for compiled kernels in {clean(cache)}; free some, or set XDG_CACHE_HOME", False
+        return "disk", f"no space is left for compiled kernels in {sanitise(cache)}; free some, or set XDG_CACHE_HOME", False
     kind = type(error)
     if kind.__name__ == "CudaSupportError":
         return "cuda", f"CUDA does not start here ({describe_start_failure(words)}); `fwtui doctor` says what is missing", True

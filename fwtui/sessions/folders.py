@@ -7,8 +7,8 @@ from pathlib import Path
 
 import platformdirs
 
-from fwtui.common.errors import refusing
-from fwtui.common.text import clean
+from fwtui.common.errors import as_refused
+from fwtui.common.text import sanitise
 
 SUFFIX = ".fwt.jsonl"
 PACKED = f"{SUFFIX}.gz"
@@ -51,5 +51,5 @@ def files_in(folder: Path) -> list[Path]:
 
 def make(folder: Path) -> None:
     """Make the folder, if it is not there. Raises Refused."""
-    with refusing(f"the folder {clean(str(folder))} cannot be made", "choose another one", ValueError):
+    with as_refused(f"the folder {sanitise(str(folder))} cannot be made", "choose another one", ValueError):
         folder.mkdir(parents=True, exist_ok=True)

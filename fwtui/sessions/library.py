@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from fwtui.common import gc_pause, units
-from fwtui.common.errors import Refused, refusing, why
-from fwtui.common.text import clean, instead, quoted, shortened
+from fwtui.common.errors import Refused, as_refused, os_error_reason
+from fwtui.common.text import quoted, sanitise, suggest, truncate
 from fwtui.sessions.folders import AUTOSAVED, bare, files_in, kept_folder, own_folder, shipped_folder, stem
 from fwtui.sessions.reader import Condition, LoadedSession, SessionFile, TooNew, open_session
 from fwtui.sessions.recorder import in_use, safe_slug
@@ -90,7 +90,7 @@ class LibraryEntry(SessionSummary):
     @property
     def name(self) -> str:
         """The name for resolve(): the file's name without its suffix."""
-        return clean(stem(self.path))
+        return sanitise(stem(self.path))
 
 
 def offer_only(paths: Sequence[Path]) -> None:
@@ -127,7 +127,7 @@ def resolve(name: str) -> Path:
         raise Refused(f"{quoted(name)} begins the names of {len(matches)} sessions; choose one of {some(matches)}")
     if not paths_by_stem:
         raise Refused(f"there is no session {quoted(name)}, and none in {own_folder()}; give the path of a session file")
-    hint = instead(slug, paths_by_stem)
+    hint = suggest(slug, paths_by_stem)
     offered = hint if hint.endswith("?") else f"give a path or choose one of {some(sorted(paths_by_stem, reverse=True))}"
     raise Refused(f"there is no session {quoted(name)}; {offered}")
 
@@ -147,7 +147,7 @@ def paths(most: int = 50) -> list[Path]:
 
 def delete(path: Path) -> None:
     """Delete one of the user's own sessions. Raises Refused if it ships with the program, or the system refuses."""
-    name = clean(stem(path))
+    name = sanitise(stem(path))
     if path.parent.resolve() not in (own_folder().resolve(), kept_folder().resolve()):
         raise Refused(f"{name} is not in your data folder and cannot be deleted here; delete its file")
     with refusing(f"{name} cannot be deleted", "look at its folder"):
@@ -244,7 +244,7 @@ def _entry(path: Path, origin: str, cache: EntryCache) -> LibraryEntry:
     try:
         status = path.lstat()
     except OSError as error:
-        return LibraryEntry(path, origin, problem=why(error))
+        return LibraryEntry(path, origin, problem=os_error_reason(error))
     changed, entry = cache.get(path, (None, None))
     if entry is None or changed != (status.st_size, status.st_mtime_ns):
         entry = _read(path, origin, status.st_size)
@@ -260,7 +260,7 @@ def _read(path: Path, origin: str, size: int) -> LibraryEntry:
         newer = f"format version {refusal.header.version} needs a newer fwtui"
         return LibraryEntry(path, origin, size, newer, header=refusal.header)
     except Refused as refusal:
-        return LibraryEntry(path, origin, size, str(refusal).removeprefix(f"{clean(str(path))} "))
+        return LibraryEntry(path, origin, size, str(refusal).removeprefix(f"{sanitise(str(path))} "))
     values = {field.name: getattr(summary, field.name) for field in fields(summary)}
     return LibraryEntry(path, origin, size, _problem(summary.condition), **values)
 
@@ -278,7 +278,7 @@ def _problem(condition: Condition) -> str:
 def some(words: Sequence[str], most: int = _MAX_NAMED) -> str:
     """The first names, separated by commas, safe to show."""
     more = ", …" if len(words) > most else ""
-    return ", ".join(clean(word) for word in words[:most]) + more
+    return ", ".join(sanitise(word) for word in words[:most]) + more
 
 
 # column -> sort key, and True for descending order
@@ -300,7 +300,7 @@ def entry_cells(entry: LibraryEntry) -> dict[str, str]:
         "name": entry.name,
         "from": entry.origin,
         "date": entry.created[:10],
-        "machine": shortened(entry.machine, MACHINE_CELLS),
+        "machine": truncate(entry.machine, MACHINE_CELLS),
         "GPU": entry.gpu,
         "runs": str(entry.runs) if entry.runs else "",
         "kernels": some(entry.kernels, 3),

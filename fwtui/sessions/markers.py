@@ -16,7 +16,7 @@ import msgspec
 
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.sessions.library import some
 from fwtui.sessions.reader import SessionFile, open_session
 from fwtui.sessions.recorder import SessionWriter
@@ -128,7 +128,7 @@ def retitled(raw: bytes, title: str) -> bytes:
     """Return a header line, without newline, with another title and the same unknown fields."""
     members = msgspec.json.decode(raw)
     members.pop("crc", None)
-    sealed = codec.seal(msgspec.json.encode({**members, "title": clean(title)}))
+    sealed = codec.seal(msgspec.json.encode({**members, "title": sanitise(title)}))
     if len(sealed) > codec.MAX_LINE:
         raise Refused(f"a line of {len(sealed)} bytes would be longer than {codec.MAX_LINE}; choose a shorter title")
     return sealed[:-1]

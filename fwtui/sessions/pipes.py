@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event, Thread
 
-from fwtui.common.errors import Refused, refusing
+from fwtui.common.errors import Refused, as_refused
 from fwtui.sessions.reader import MAX_BYTES, MAX_LINES, Condition, LoadedSession, first_line
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream.codec import MAX_LINE, Line
@@ -125,7 +125,7 @@ class Inlet:
         self.condition.torn = last != b"\n"
 
     def _read(self) -> bytes:
-        with refusing(f"{self.name} cannot be read", "pipe a session into it"):
+        with as_refused(f"{self.name} cannot be read", "pipe a session into it"):
             return self._read_some(self.descriptor, _CHUNK)
 
 

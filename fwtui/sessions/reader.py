@@ -14,8 +14,8 @@ from itertools import islice
 import msgspec
 
 from fwtui.common import gc_pause, units
-from fwtui.common.errors import Corrupt, Refused, refusing
-from fwtui.common.text import clean, shortened
+from fwtui.common.errors import Corrupt, Refused, as_refused
+from fwtui.common.text import sanitise, truncate
 from fwtui.stream.codec import MAX_LINE, Line, decode, decode_lines
 from fwtui.stream.events import FORMAT, VERSION, End, Header
 
@@ -170,7 +170,7 @@ class SessionFile:
     def _read(self, offset: int, length: int) -> bytes:
         if self._unpacked is not None:
             return self._unpacked[max(offset, 0) : offset + length]
-        with refusing(f"{self.name} cannot be read", "copy it to another disk"):
+        with as_refused(f"{self.name} cannot be read", "copy it to another disk"):
             return os.pread(self._descriptor, length, offset)
 
 
@@ -186,7 +186,7 @@ def _unpacked(name: str, descriptor: int, most: int) -> bytes:
             except EOFError:
                 whole = zlib.decompressobj(wbits=31).decompress(os.pread(descriptor, MAX_BYTES, 0), most + 1)
     except (OSError, zlib.error) as error:
-        raise Refused(f"{name} cannot be unpacked: {clean(str(error))}; copy it from its source again") from None
+        raise Refused(f"{name} cannot be unpacked: {sanitise(str(error))}; copy it from its source again") from None
     if len(whole) > most:
         raise Refused(f"{name} holds more than {most} bytes, the limit of a packed session; unpack it with gunzip")
     return whole
@@ -211,10 +211,10 @@ def first_line(name: str, raw: bytes) -> Header:
 @contextmanager
 def open_session(path: str | os.PathLike[str]) -> Iterator[SessionFile]:
     """The session at that path, open within the block. Raises Refused if it is not a session, TooNew for a later version."""
-    name = clean(os.fspath(path)) or "''"
+    name = sanitise(os.fspath(path)) or "''"
     if len(name) > LONGEST_NAME:  # keep the message short: no folders
-        name = f"…/{shortened(os.path.basename(name), LONGEST_NAME)}"
-    with refusing(f"{name} cannot be opened", "`fwtui list` shows the sessions here", ValueError):
+        name = f"…/{truncate(os.path.basename(name), LONGEST_NAME)}"
+    with as_refused(f"{name} cannot be opened", "`fwtui list` shows the sessions here", ValueError):
         # non-blocking: otherwise a FIFO would hang before it can be refused
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:

@@ -14,9 +14,9 @@ from typing import Self
 
 from fwtui.common import units
 from fwtui.common.atomic_file import NEW, new_file, sync, sync_folder
-from fwtui.common.errors import Corrupt, Refused, refusing, why
+from fwtui.common.errors import Corrupt, Refused, as_refused, os_error_reason
 from fwtui.common.signals import hold_signals
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.sessions.folders import SUFFIX, make, own_folder
 from fwtui.stream.codec import Line, as_line, decode_lines, encode
 from fwtui.stream.event import earlier
@@ -130,7 +130,7 @@ class SessionWriter:
     def _check_there(self, descriptor: int) -> None:
         """Raises OSError if the file has been deleted."""
         if not os.fstat(descriptor).st_nlink:
-            raise FileNotFoundError(errno.ENOENT, f"{clean(self.path.name)} was deleted")
+            raise FileNotFoundError(errno.ENOENT, f"{sanitise(self.path.name)} was deleted")
 
     def _take_back(self, descriptor: int) -> None:
         """Cut what is partly written off the file. Raises OSError."""
@@ -159,8 +159,8 @@ class SessionWriter:
             return
         self.error = error
         deleted = isinstance(error, FileNotFoundError)
-        kept_words = "" if deleted else f", {units.counted(self.events, 'event')} kept in {clean(self.path.name)}"
-        self.failure = f"recording stopped: {why(error)}{kept_words}"
+        kept_words = "" if deleted else f", {units.counted(self.events, 'event')} kept in {sanitise(self.path.name)}"
+        self.failure = f"recording stopped: {os_error_reason(error)}{kept_words}"
         if self._descriptor is not None:
             with suppress(OSError):
                 self._take_back(self._descriptor)
@@ -312,7 +312,7 @@ def _new_name(folder: Path, slug: str) -> tuple[Path, int]:
     make(folder)
     for number in range(1, _MAX_SAME_NAME + 1):
         path = folder / f"{stem}{f'-{number}' if number > 1 else ''}{SUFFIX}"
-        cannot = f"the folder {clean(str(folder))} cannot be recorded to"
-        with refusing(cannot, "choose another one"), suppress(FileExistsError):
+        cannot = f"the folder {sanitise(str(folder))} cannot be recorded to"
+        with as_refused(cannot, "choose another one"), suppress(FileExistsError):
             return path, os.open(path, NEW, 0o644)
-    raise Refused(f"{clean(str(folder))} holds {_MAX_SAME_NAME} sessions named {stem}; choose another folder")
+    raise Refused(f"{sanitise(str(folder))} holds {_MAX_SAME_NAME} sessions named {stem}; choose another folder")

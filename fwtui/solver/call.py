@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import instead, quoted
+from fwtui.common.text import quoted, suggest
 from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Kernel
@@ -72,7 +72,7 @@ class Call:
             return None
         kernel = registry().get(name)
         if kernel is None:
-            raise Refused(f"there is no kernel {quoted(name)}; {instead(name, (AUTO.id, *registry()))}")
+            raise Refused(f"there is no kernel {quoted(name)}; {suggest(name, (AUTO.id, *registry()))}")
         return kernel
 
     @property

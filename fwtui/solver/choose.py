@@ -10,7 +10,7 @@ from math import inf
 
 from fwtui.common import units
 from fwtui.common.errors import NoGpu, Refused
-from fwtui.common.memory import KEPT_FREE
+from fwtui.common.malloc_arenas import KEPT_FREE
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for

@@ -13,9 +13,9 @@ from typing import TextIO
 import numpy as np
 
 from fwtui.common import units
-from fwtui.common.atomic_file import check_place
+from fwtui.common.atomic_file import check_writable
 from fwtui.common.errors import Refused
-from fwtui.common.signals import undone_by
+from fwtui.common.signals import undo_on_signal
 from fwtui.common.streams import report
 from fwtui.common.text import clean, quoted
 from fwtui.graphs.file_options import STDIN, FileOptions
@@ -125,7 +125,7 @@ class SolveProgress:
     def stage(self, name: str) -> Iterator[None]:
         self._stage = name
         self._begun = self._last = self._now()
-        with undone_by(self._wipe):
+        with undo_on_signal(self._wipe):
             try:
                 yield
             finally:

@@ -12,7 +12,7 @@ import psutil
 
 from fwtui.common.cores import usable_cores
 from fwtui.common.errors import Refused
-from fwtui.common.memory import KEPT_FREE
+from fwtui.common.malloc_arenas import KEPT_FREE
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency, GivenGraph, LazyGraph

@@ -16,7 +16,7 @@ import numpy as np
 from fwtui.common import units
 from fwtui.common.cores import usable_cores
 from fwtui.common.errors import Refused
-from fwtui.common.memory import KEPT_FREE
+from fwtui.common.malloc_arenas import KEPT_FREE
 from fwtui.engine.engine import Engine
 from fwtui.engine.memory_check import check_memory
 from fwtui.graphs.adjacency import Adjacency, CsrRows, GivenGraph, LazyGraph

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fwtui.common.memory import KEPT_FREE
+from fwtui.common.malloc_arenas import KEPT_FREE
 from fwtui.engine.engine import Engine
 from fwtui.graphs import GRID
 from fwtui.graphs.bounds import exact_below, far_of

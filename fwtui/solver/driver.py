@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import brief
+from fwtui.common.text import excerpt
 from fwtui.engine.engine import Engine
 from fwtui.experiment.device import DeviceId
 from fwtui.graphs.adjacency import DeviceArray, GivenGraph
@@ -33,9 +33,9 @@ def _engine(graph: GivenGraph | DeviceArray, call: Call) -> AbstractContextManag
     if call.devices is not None:
         if resident:
             what = "get their graph from the host, and the array is on a GPU; copy it to the host"
-            raise Refused(f"devices {brief(call.devices)} {what}")
+            raise Refused(f"devices {excerpt(call.devices)} {what}")
         if call.device is not None:
-            raise Refused(f"devices {brief(call.devices)} and device {call.device} cannot be combined; pass only one")
+            raise Refused(f"devices {excerpt(call.devices)} and device {call.device} cannot be combined; pass only one")
         from fwtui.solver.job import job_engine
 
         return job_engine(call.devices)

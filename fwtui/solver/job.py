@@ -19,7 +19,7 @@ import numpy as np
 
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Failed, NoGpu, Refused
-from fwtui.common.signals import undone_by
+from fwtui.common.signals import undo_on_signal
 from fwtui.engine.distributed_engine import (
     Build,
     DistributedEngine,
@@ -63,7 +63,7 @@ class JobEngine(DistributedEngine):
     def replies_to(self, order: Order[Any], work: Callable[[], Any] | None = None) -> list[requests.Reply]:
         """Raises Failed if the job is lost."""
         assert self.job is not None
-        with undone_by(self.kill):
+        with undo_on_signal(self.kill):
             self.job.send(requests.encode(requests.RankOrder(encode_order(order))))
             return self._replies(self.job)
 
@@ -145,7 +145,7 @@ def job_engine(devices: str) -> Iterator[JobEngine]:
     """The engine for these devices; its job begins when it is activated, and ends with the block. Raises Refused."""
     engine = JobEngine(places_text(_here(devices)))
     try:
-        with undone_by(engine.kill):
+        with undo_on_signal(engine.kill):
             yield engine
     except BaseException:
         engine.kill()

@@ -14,10 +14,10 @@ import numpy as np
 
 from fwtui.analysis import answers
 from fwtui.common import units
-from fwtui.common.atomic_file import whole_file
+from fwtui.common.atomic_file import atomic_write
 from fwtui.common.errors import Refused
 from fwtui.common.streams import report
-from fwtui.common.text import brief, cells, padded, quoted
+from fwtui.common.text import cells, excerpt, pad, quoted
 from fwtui.graphs.adjacency import Adjacency, GivenGraph
 from fwtui.graphs.cycles import weights_along
 from fwtui.graphs.edge_tables import arrow
@@ -237,8 +237,8 @@ def _path_lines(result: Result, adjacency: Adjacency, source: int, target: int) 
     vertices = result.vertices
     path = result.path(source, target)
     if not path:
-        return [f"there is no path from {brief(vertices.name(source))} to {brief(vertices.name(target))}"]
-    names = [brief(vertices.name(v)) for v in path]
+        return [f"there is no path from {excerpt(vertices.name(source))} to {excerpt(vertices.name(target))}"]
+    names = [excerpt(vertices.name(v)) for v in path]
     weights = weights_along(adjacency, path)
     reached = np.concatenate([[0.0], np.cumsum(weights)])
     total = float(reached[-1])  # in float64, which the type of the distances may round
@@ -251,7 +251,7 @@ def _path_lines(result: Result, adjacency: Adjacency, source: int, target: int) 
     ]
     widths = [max(cells(row[column]) for row in rows) for column in range(4)]
     for row in rows if len(path) > 1 else ():
-        lines.append("  " + "  ".join(padded(row[column], widths[column], right=column > 1) for column in range(4)))
+        lines.append("  " + "  ".join(pad(row[column], widths[column], right=column > 1) for column in range(4)))
     return lines
 
 

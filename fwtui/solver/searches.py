@@ -14,8 +14,8 @@ import numpy as np
 from msgspec import Struct
 
 from fwtui.common.child_process import ModuleProcess, request_line
-from fwtui.common.errors import Failed, why
-from fwtui.common.serve import Parent, serve
+from fwtui.common.child_protocol import Parent, serve
+from fwtui.common.errors import Failed, os_error_reason
 
 AT_ONCE, CELLS = 64, 1 << 23  # sources, and distances, of a block at most
 Block = tuple[slice, np.ndarray, np.ndarray | None]
@@ -63,7 +63,9 @@ def searched(matrix: Any, sources: np.ndarray, predecessors: bool, shares: int, 
             before = np.frombuffer(data, np.int32, rows * n, 8 * rows * n).reshape(rows, n) if predecessors else None
             yield block, np.frombuffer(data, np.float64, rows * n).reshape(rows, n), before
     except OSError as error:
-        raise Failed(f"a process that searches for shortest paths cannot be started: {why(error)}; try again") from None
+        raise Failed(
+            f"a process that searches for shortest paths cannot be started: {os_error_reason(error)}; try again"
+        ) from None
     finally:
         for child in children:
             child.reap()

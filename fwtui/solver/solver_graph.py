@@ -12,7 +12,7 @@ import numpy as np
 import psutil
 
 from fwtui.common.errors import Refused
-from fwtui.common.memory import KEPT_FREE
+from fwtui.common.malloc_arenas import KEPT_FREE
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine, one_of_each_op
 from fwtui.graphs.adjacency import Adjacency, GivenGraph

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from fwtui.common.errors import Corrupt
-from fwtui.common.text import MAX_LENGTH, clean
+from fwtui.common.text import MAX_LENGTH, sanitise
 from fwtui.stream import events
 from fwtui.stream.events import Event
 
@@ -123,10 +123,10 @@ def decode(raw: bytes, harmless: bool = False) -> Event | Unknown:
             decoder = _decoders.get(tag.kind)
             if decoder is None:
                 short = harmless and len(raw) <= MAX_LENGTH
-                return Unknown(sys.intern(tag.kind if short else clean(tag.kind)), raw, tag.t)
+                return Unknown(sys.intern(tag.kind if short else sanitise(tag.kind)), raw, tag.t)
         event = decoder.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise Corrupt(clean(str(error))) from None
+        raise Corrupt(sanitise(str(error))) from None
     if not (harmless or _harmless(raw)) or (len(raw) > MAX_LENGTH and _LONG_TEXT.search(raw)):
         event = _cleaned(event)
     return event
@@ -180,7 +180,7 @@ def _harmless(read: bytes) -> bool:
 def _cleaned(value: Any) -> Any:
     """Sanitise decoded values: printable strings and bounded numbers."""
     if isinstance(value, str):
-        return clean(value)
+        return sanitise(value)
     if isinstance(value, float) and abs(value) < MIN:
         return 0.0
     if isinstance(value, dict):

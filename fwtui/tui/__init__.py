@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fwtui.common import gc_pause
-from fwtui.common.atomic_file import whole_file
-from fwtui.common.errors import Refused, why
-from fwtui.common.memory import limit_malloc_arenas
+from fwtui.common.atomic_file import atomic_write
+from fwtui.common.errors import Refused, os_error_reason
+from fwtui.common.malloc_arenas import limit_malloc_arenas
 from fwtui.common.signals import leave, on_signals
 from fwtui.tui.app import terminal
 
@@ -131,7 +131,9 @@ def run_stream(
         terminal_keys = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
     except OSError as error:
         os.close(pipe)
-        raise Refused(f"there is no terminal for the keys: {why(error)}; print the results with --table or --json") from None
+        raise Refused(
+            f"there is no terminal for the keys: {os_error_reason(error)}; print the results with --table or --json"
+        ) from None
     # Textual takes its keys from standard input
     os.dup2(terminal_keys, 0)
     os.close(terminal_keys)

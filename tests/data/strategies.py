@@ -8,11 +8,11 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.stream import events
 from fwtui.stream.codec import MIN
 
-TEXT = st.text(max_size=30).map(clean)
+TEXT = st.text(max_size=30).map(sanitise)
 
 
 def event(kind: type[events.Event]) -> st.SearchStrategy[Any]:

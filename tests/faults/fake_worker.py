@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 
-from fwtui.common.serve import Parent
+from fwtui.common.child_protocol import Parent
 from fwtui.experiment.experiment import changed
 from fwtui.stream import codec, events, requests
 

@@ -15,7 +15,7 @@ from fwtui.analysis import columns
 from fwtui.analysis.compare import speedup
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.common import units
-from fwtui.common.text import shortened
+from fwtui.common.text import truncate
 from fwtui.engine import kernel_instance
 from fwtui.stream import events
 from fwtui.stream.model import Evidence

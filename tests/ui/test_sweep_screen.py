@@ -18,7 +18,7 @@ from fwtui.campaigns.sweep.findings import findings
 from fwtui.campaigns.sweep.running import Sweep
 from fwtui.campaigns.sweep.squares import of_runs, of_sweep
 from fwtui.common.errors import Refused
-from fwtui.common.text import cut
+from fwtui.common.text import cut_middle
 from fwtui.experiment import user_kernel_registry
 from fwtui.experiment.experiment import Experiment, Settled, settle
 from fwtui.stream import events
@@ -258,10 +258,10 @@ def test_no_run_hides_behind_one_of_another_graph() -> None:
 
 def test_names_that_begin_alike_are_cut_in_the_middle() -> None:
     names = [name for name in registry() if name.startswith("blocked-")]
-    assert len(names) > 4 and len({cut(name, 9) for name in names}) == len(names)
+    assert len(names) > 4 and len({cut_middle(name, 9) for name in names}) == len(names)
     for width in range(1, 12):
-        assert all(len(cut(name, width)) <= width for name in names)
-    assert cut("serial", 9) == "serial" and cut("blocked-branch", 9) == "bloc…anch"
+        assert all(len(cut_middle(name, width)) <= width for name in names)
+    assert cut_middle("serial", 9) == "serial" and cut_middle("blocked-branch", 9) == "bloc…anch"
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import brief, quoted
+from fwtui.common.text import excerpt, quoted
 from fwtui.common.units import counted
 from fwtui.experiment.device import MAX_DEVICES
 from fwtui.experiment.experiment import HOW_MEASURED, Experiment, kernel_named
@@ -106,7 +106,7 @@ def _value(name: str, text: str) -> str:
     offered = sorted({v for o in options for v in o.values})
     read = next((v for o in options if (v := o.read(text)) in o.values), None)
     if read is None:
-        raise Refused(f"{name} {brief(text)} is offered by no kernel; choose among {', '.join(map(str, offered))}")
+        raise Refused(f"{name} {excerpt(text)} is offered by no kernel; choose among {', '.join(map(str, offered))}")
     return str(read)
 
 
@@ -117,7 +117,7 @@ def on_devices(count: int, kernel: Kernel) -> str:
 
 def _devices(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= MAX_DEVICES):
-        raise Refused(f"devices {brief(text)}: a sweep takes numbers of devices, 1 to {MAX_DEVICES}, like 1,2,4")
+        raise Refused(f"devices {excerpt(text)}: a sweep takes numbers of devices, 1 to {MAX_DEVICES}, like 1,2,4")
     return int(text)
 
 
@@ -133,7 +133,7 @@ def _range(text: str) -> list[str]:
     if plus:
         sizes = range(low, high + 1, int(_value("n", step)))
         if len(sizes) > MAX_VALUES:
-            raise Refused(f"n {brief(text)} has {len(sizes)} values, and a sweep takes {MAX_VALUES}; take larger steps")
+            raise Refused(f"n {excerpt(text)} has {len(sizes)} values, and a sweep takes {MAX_VALUES}; take larger steps")
         return [str(n) for n in sizes]
     return [str(low << doubled) for doubled in range((high // low).bit_length())]
 

@@ -7,8 +7,8 @@ import re
 from typing import Any, NoReturn
 
 from fwtui.common.errors import Refused
-from fwtui.common.streams import flushed
-from fwtui.common.text import instead, quoted
+from fwtui.common.streams import flush_output
+from fwtui.common.text import quoted, suggest
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -21,18 +21,18 @@ class CommandParser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is not None and value not in action.choices:
-            offered = instead(str(value), map(str, action.choices))
+            offered = suggest(str(value), map(str, action.choices))
             raise argparse.ArgumentError(action, f"{quoted(str(value))} is not supported; {offered}")
 
     def print_help(self, file: Any = None) -> None:
         print(self.format_help(), end="", file=file)  # argparse's own passes over what cannot be written
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        super().exit(flushed(status), message)
+        super().exit(flush_output(status), message)
 
     def refuse_unknown(self, words: list[str]) -> NoReturn:
         """Raises Refused for words that nothing takes."""
         option = next((word.partition("=")[0] for word in words if word.startswith("--")), "")
-        hint = instead(option, re.findall(r"--[a-z][\w-]*", self.format_help())) if option else ""
+        hint = suggest(option, re.findall(r"--[a-z][\w-]*", self.format_help())) if option else ""
         unknown = "unrecognized arguments: " + " ".join(words)
         self.error(f"{unknown}; {hint}" if hint.endswith("?") else unknown)

@@ -7,7 +7,7 @@ import math
 
 from fwtui.commands import TakesArguments
 from fwtui.common.errors import Refused
-from fwtui.common.text import instead, quoted
+from fwtui.common.text import quoted, suggest
 from fwtui.machine import settings
 from fwtui.machine.settings import Settings
 from fwtui.tui.frame.places import MIN, place_names
@@ -36,7 +36,7 @@ def parse_screen(args: argparse.Namespace) -> tuple[str, tuple[int, int]]:
         raise Refused(f"size {size} is too small for a screen; pass at least {MIN[0]}x{MIN[1]}")
     screen = place_names()[0] if args.screen is None else args.screen
     if screen not in place_names():
-        raise Refused(f"there is no screen {quoted(screen)} in a replay; {instead(screen, place_names())}")
+        raise Refused(f"there is no screen {quoted(screen)} in a replay; {suggest(screen, place_names())}")
     return screen, (sides[0], sides[1])
 
 

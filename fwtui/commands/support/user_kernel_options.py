@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean, quoted
+from fwtui.common.text import quoted, sanitise
 from fwtui.common.units import counted
 from fwtui.experiment.user_kernel_registry import admit, is_path, known_kernels, located, name_for
 from fwtui.machine import trust
@@ -56,7 +56,7 @@ def register_folder(trusting: bool) -> tuple[list[str], list[tuple[str, str]]]:
             names.append(admit(path))
         except Refused as refusal:
             left_out.append((files[path], str(refusal)))
-    if others := [clean(name) for path, name in files.items() if path not in allowed]:
+    if others := [sanitise(name) for path, name in files.items() if path not in allowed]:
         why = "your own, and you were not asked yet whether what is in their folder may run; --trust says yes"
         left_out.append((", ".join(others), why))
     return names, left_out
@@ -85,7 +85,7 @@ def parse_kernel_options(args: argparse.Namespace, offered: Collection[str]) -> 
 
 def _files(new: Sequence[Path]) -> str:
     """The files that the user did not agree to, as the subject of a sentence."""
-    first = clean(new[0].name)
+    first = sanitise(new[0].name)
     return f"{first} was" if len(new) == 1 else f"{first} and what is in {counted(len(new) - 1, 'other folder')} were"
 
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from fwtui.common.errors import Refused
 from fwtui.common.module_header import Outline, outlines
-from fwtui.common.text import clean, quoted
+from fwtui.common.text import quoted, sanitise
 
 PACKED = (".gz", ".bz2", ".xz")
 _DECIMAL_COMMA = re.compile(rb"(?<=\d),(?=\d+\s*$)")
@@ -100,5 +100,5 @@ def written_as(path: str | PathLike[str]) -> Format:
     """The format in which files of that name are written. Raises Refused if there is none."""
     form = written_suffixes().get(Path(path).suffix.lower())
     if form is None:
-        raise Refused(f"{clean(Path(path).name)!r} ends in none of {', '.join(written_suffixes())}; choose one of them")
+        raise Refused(f"{sanitise(Path(path).name)!r} ends in none of {', '.join(written_suffixes())}; choose one of them")
     return form

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import IO
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.graphs.adjacency import Adjacency, graph_of_arcs
 from fwtui.graphs.arc_lines import arc_count, comment, write_arcs
 from fwtui.graphs.graph import GraphInput
@@ -24,7 +24,7 @@ def read(source: GraphFile) -> Adjacency:
     source.weight.check_unused(source.name)
     for number, words in source.header("c"):
         if len(words) != 4 or words[:2] != ["p", "sp"] or not are_counts(words[2:]):
-            text = clean(" ".join(words))[:40]
+            text = sanitise(" ".join(words))[:40]
             raise source.wrong(number, f"{text!r} is where 'p sp vertices arcs' should be; put that line first")
         n, rows = map(int, words[2:])
         source.check_count(number, rows, "arcs", len("a 1 1 0"))

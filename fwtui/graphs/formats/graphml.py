@@ -9,7 +9,7 @@ from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean, quoted
+from fwtui.common.text import quoted, sanitise
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.arc_lines import arc_count, comment, names_of, write_arcs
 from fwtui.graphs.graph import GraphInput
@@ -63,7 +63,7 @@ def read(source: GraphFile) -> Adjacency:
     try:
         graph = networkx.read_graphml(io.BytesIO(data))
     except Exception as error:  # NetworkX passes every error through: KeyError, ParseError, ValueError, ...
-        words = clean(str(error))[:80] or type(error).__name__
+        words = sanitise(str(error))[:80] or type(error).__name__
         raise Refused(f"{name} is not GraphML that NetworkX can read: {words}; save it again") from None
     return of_networkx(graph, source.weight, name, source.no_edge, complete=True)
 

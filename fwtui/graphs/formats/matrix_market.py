@@ -11,7 +11,7 @@ from typing import IO
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.graphs.adjacency import Adjacency, Arcs, graph_of_arcs
 from fwtui.graphs.arc_lines import arc_count, comment, write_arcs
 from fwtui.graphs.columns import weights_note
@@ -37,7 +37,7 @@ def read(source: GraphFile) -> Adjacency:
     if not words:
         raise Refused(f"{name} has no line with its sizes; put it after the banner")
     if not are_counts(words):
-        raise source.wrong(number, f"{clean(' '.join(words))[:40]!r} is where the sizes should be; correct the line")
+        raise source.wrong(number, f"{sanitise(' '.join(words))[:40]!r} is where the sizes should be; correct the line")
     sizes = [int(word) for word in words]
     if len(sizes) != (takes := 3 if form == "coordinate" else 2):
         raise source.wrong(number, f"{form} takes {takes} sizes, not {len(sizes)}; correct the line")
@@ -79,7 +79,7 @@ def _banner(source: GraphFile) -> list[str]:
     form, field, symmetry = banner[2:]
     for word, allowed in ((form, _FORMATS), (field, _FIELDS), (symmetry, _SYMMETRIES)):
         if word not in allowed:
-            raise source.wrong(1, f"{clean(word)[:40]!r} matrices are not supported; convert it to {' or '.join(allowed)}")
+            raise source.wrong(1, f"{sanitise(word)[:40]!r} matrices are not supported; convert it to {' or '.join(allowed)}")
     if field == "pattern" and (form == "array" or symmetry == "skew-symmetric"):
         raise source.wrong(1, f"a pattern cannot be {form} and {symmetry}; convert it to coordinate general")
     return banner[2:]

@@ -14,7 +14,7 @@ from typing import IO
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean, quoted
+from fwtui.common.text import quoted, sanitise
 from fwtui.graphs.adjacency import Adjacency, GivenGraph, of_matrix
 from fwtui.graphs.graph import GraphInput, blocks
 from fwtui.graphs.graph_limits import named
@@ -78,7 +78,7 @@ def array_in(file: IO[bytes], name: str, size: int, check: Callable[[int], None]
     except Exception:  # the header is a Python literal: whatever is wrong with it, NumPy's parser raises it
         raise Refused(f"{name} does not begin like a saved NumPy array; save it again with numpy.save") from None
     if dtype.kind not in "fiubUS" or not dtype.itemsize:
-        raise Refused(f"{name} holds {clean(str(dtype))[:40]} and not numbers; save float64 or int64")
+        raise Refused(f"{name} holds {sanitise(str(dtype))[:40]} and not numbers; save float64 or int64")
     if any(type(side) is not int or not 0 <= side <= _LONGEST_SIDE for side in shape) or len(shape) > _AXES:
         raise Refused(f"{name} declares shape {quoted(str(shape))}, which no array can have; save it again")
     count = math.prod(shape)

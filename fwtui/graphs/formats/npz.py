@@ -10,7 +10,7 @@ from typing import IO, Any
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean, quoted
+from fwtui.common.text import quoted, sanitise
 from fwtui.common.units import memory
 from fwtui.graphs.adjacency import (
     Adjacency,
@@ -68,7 +68,7 @@ def read(source: GraphFile) -> GivenGraph:
                 if key not in members:
                     raise Refused(f"{name} has no array {key!r}; save the graph again")
                 with archive.open(members[key]) as member:
-                    return array_in(member, f"{name}, array {clean(key)[:40]}", members[key].file_size)
+                    return array_in(member, f"{name}, array {sanitise(key)[:40]}", members[key].file_size)
 
             if len(members) > 1 and "format" not in members and ends_among(list(members)) is not None:
                 return of_table({key: array(key) for key in members}, name, source.weight, source.no_edge)
@@ -78,11 +78,11 @@ def read(source: GraphFile) -> GivenGraph:
             if {"weights", "no_edge"} <= members.keys():
                 return _own(array("weights"), array("no_edge"), name)
             if len(members) != 1:
-                arrays = f"the arrays {clean(', '.join(sorted(members)))[:80]}" if members else "no array"
+                arrays = f"the arrays {sanitise(', '.join(sorted(members)))[:80]}" if members else "no array"
                 raise Refused(f"{name} holds {arrays}; save one square matrix, or scipy.sparse.save_npz")
             return weights_in(array(next(iter(members))), source)
     except _DAMAGED as error:
-        raise Refused(f"{name} cannot be unpacked: {clean(str(error))[:80].lower()}; save it again") from None
+        raise Refused(f"{name} cannot be unpacked: {sanitise(str(error))[:80].lower()}; save it again") from None
 
 
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:

@@ -7,7 +7,7 @@ from typing import IO, Any
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.common.units import memory
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.arc_lines import arcs_of, lonely, names_of
@@ -44,7 +44,7 @@ def read(source: GraphFile) -> Adjacency:
         titles = file.schema_arrow.names
         table = file.read(columns=[titles[place] for place in roles.places])  # the other columns stay unread
     except (pyarrow.ArrowException, OSError) as error:
-        words = clean(str(error))[:80] or type(error).__name__
+        words = sanitise(str(error))[:80] or type(error).__name__
         raise Refused(f"{name} is not Parquet that pyarrow can read: {words}; save it again") from None
     at = {place: table.column_names.index(titles[place]) for place in roles.places}
     weight, direction = (None if place is None else at[place] for place in (roles.weight, roles.direction))

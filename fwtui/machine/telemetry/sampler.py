@@ -20,8 +20,8 @@ from typing import Any
 import msgspec
 import psutil
 
+from fwtui.common.child_protocol import Parent, write_all
 from fwtui.common.cores import usable_cores
-from fwtui.common.serve import Parent, write_all
 from fwtui.machine.telemetry.nvml import GPM_WINDOW, Gpu, cuda_missing, open_gpus
 from fwtui.machine.telemetry.reading_bounds import count, in_unit, share, significant, within
 from fwtui.stream import codec, events

@@ -11,7 +11,7 @@ from textual.content import Content
 from fwtui.campaigns.claims import BEGIN, HOLDS, PAPERS, REFUTED, RULE, evaluate, evidence_of, papers
 from fwtui.campaigns.reproduction import Reproduction
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.sessions.library import model_of
 from fwtui.stream.model import Model
 from fwtui.tui.background import in_background
@@ -92,7 +92,7 @@ class Documents:
         self._say(f"evaluating the claims of {name}")
 
         def failed(error: Exception) -> None:
-            self._say(f"the claims of {name} could not be evaluated: {clean(str(error))}", "error")
+            self._say(f"the claims of {name} could not be evaluated: {sanitise(str(error))}", "error")
 
         in_background(self._app, lambda: answers(name, whole(view)), self._show, "claims", failed)
 

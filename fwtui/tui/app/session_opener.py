@@ -16,7 +16,7 @@ from textual.widgets import ProgressBar, Static
 from fwtui.common import gc_pause
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, USAGE
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.sessions import reader
 from fwtui.sessions.folders import shipped_folder
 from fwtui.sessions.pipes import Listener
@@ -126,7 +126,7 @@ class SessionOpener:
         elif isinstance(reading.outcome, Refused):
             self._failed(str(reading.outcome), USAGE)
         elif isinstance(reading.outcome, Exception):
-            self._failed(f"the session could not be read: {clean(str(reading.outcome))}", USAGE)
+            self._failed(f"the session could not be read: {sanitise(str(reading.outcome))}", USAGE)
         else:
             self._app.call_later(self._enter, reading.outcome)
 

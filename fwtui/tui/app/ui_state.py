@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fwtui.common.atomic_file import whole_file
+from fwtui.common.atomic_file import atomic_write
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, kernel_named
 from fwtui.sessions.autosave import Earlier, earlier
@@ -86,5 +86,5 @@ def save(visit: SavedUiState) -> None:
     """Write the state atomically; a folder that cannot be written is ignored."""
     with suppress(OSError, Refused):
         path().parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path()) as file:
+        with atomic_write(path()) as file:
             file.write(msgspec.json.encode(visit))

@@ -10,7 +10,7 @@ from textual.geometry import Size
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from fwtui.common.text import shortened
+from fwtui.common.text import truncate
 from fwtui.tui.charts.base import ValueCursor
 from fwtui.tui.charts.drawing import CursorStop, Drawing, column_of, draw, marker
 from fwtui.tui.charts.figure import COLOURS, Figure
@@ -102,7 +102,7 @@ class Chart(ValueCursor):
     def render_line(self, y: int) -> Strip:
         width, drawing = self.size.width, self.drawing
         if y >= len(drawing.rows):
-            return self.strip([(shortened(self.words, width), "cursor" if self.stop is not None else "label")])
+            return self.strip([(truncate(self.words, width), "cursor" if self.stop is not None else "label")])
         strip = self.strip(drawing.rows[y])
         if self.stop is None or not drawing.top <= y < drawing.top + drawing.height:
             return strip

@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from fwtui.common.text import cut, shortened
+from fwtui.common.text import cut_middle, truncate
 from fwtui.tui.charts.base import Piece, tick_rows
 from fwtui.tui.charts.figure import COLOURS, MARKERS, Axis, Figure, Rule, sign, tick_text
 from fwtui.tui.charts.scale import Scale, decimated, finite, positive, scale, ticks
@@ -148,7 +148,7 @@ def draw(figure: Figure, width: int, height: int) -> Drawing:
     there = [point for _, _, *point in _points(xs, ys)]
     if not there:
         rows = [((" " * width, "label"),)] * height
-        rows[(height - 1) // 2] = ((shortened(figure.empty, width).center(width), "label"),)
+        rows[(height - 1) // 2] = ((truncate(figure.empty, width).center(width), "label"),)
         return Drawing(tuple(rows), 0, 0, 0, 0, ())
     # a rule is worth seeing, so the axis reaches it
     reach = [rule.value for rule in figure.rules if not rule.vertical and finite((rule.value,))[0] is not None]
@@ -301,7 +301,7 @@ def _write_names(plotted: Plotted, cells: list[list[Piece]], margin: int) -> lis
         mark = marker(figure, number)
         tries: list[tuple[int, int, str]] = []
         if series.line:
-            name = cut(name, margin - 3) if margin else name
+            name = cut_middle(name, margin - 3) if margin else name
             points = points[:1]
         for column, row in points:
             # beside another sign, as where points cover each other, its own one says whose name it is
@@ -333,7 +333,7 @@ def _legend(figure: Figure, named: Sequence[int], width: int) -> list[list[Piece
         if used and used + len(gap) + len(words) > width:
             rows.append([])
             gap = ""
-        rows[-1] += [(gap, "label"), (shortened(words, width), part(figure, number))]
+        rows[-1] += [(gap, "label"), (truncate(words, width), part(figure, number))]
     for row in rows:
         row.append((" " * (width - _cells(row)), "label"))
     return rows

@@ -15,7 +15,7 @@ from fwtui.analysis.disturbances import phases_doubt
 from fwtui.analysis.rank_timing import rank_times
 from fwtui.analysis.run_summary import Assessment
 from fwtui.common import units
-from fwtui.common.text import shortened
+from fwtui.common.text import truncate
 from fwtui.stream.run import Run
 from fwtui.tui import charts
 from fwtui.tui.charts import Axis, Figure, Series
@@ -106,7 +106,7 @@ def _bars(parts: Sequence[Delta], width: int) -> list[Content]:
     drawn_bars = charts.bars([s for part in parts for s in (part.baseline, part.seconds)], max(1, room))
     lines: list[Content] = []
     for place, part in enumerate(parts):
-        title = (f"{shortened(part.title, LABEL - 1):<{LABEL}}", MUTED)
+        title = (f"{truncate(part.title, LABEL - 1):<{LABEL}}", MUTED)
         if part.baseline is not None:
             lines.append(line(title, (drawn_bars[2 * place], MUTED), (f" {units.duration(part.baseline):>{NUMBER}}", MUTED)))
             title = (" " * LABEL, "")

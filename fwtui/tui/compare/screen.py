@@ -20,7 +20,7 @@ from fwtui.analysis.race_timeline import can_race
 from fwtui.analysis.run_summary import summarise
 from fwtui.common import units
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.sessions.library import load_model, paths, resolve
 from fwtui.stream.model import Model
 from fwtui.tui.actions import Action, first_reason, hidden_look, look, require

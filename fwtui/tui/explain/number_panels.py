@@ -13,7 +13,7 @@ from fwtui.analysis.disturbances import sum_notes
 from fwtui.analysis.phase_table import PhaseRow, Roofs, formula
 from fwtui.analysis.rank_timing import rank_times
 from fwtui.common import units
-from fwtui.common.text import shortened
+from fwtui.common.text import truncate
 from fwtui.live.counters import METRICS, PROFILED, counter_text
 from fwtui.stream.events import CpuLoop, LevelLimit
 from fwtui.stream.run import Run
@@ -113,7 +113,7 @@ def _row(
 ) -> Content:
     """Return the row of a phase, with its bottleneck in `room` cells; without room, no bottleneck."""
     strong = STRONG if not one.key else ""
-    pieces: list[tuple[str, str]] = [(f"{shortened(one.title, title - 1):<{title}}", strong or MUTED)]
+    pieces: list[tuple[str, str]] = [(f"{truncate(one.title, title - 1):<{title}}", strong or MUTED)]
     for name, cells in columns:
         text = texts[name]
         style = MUTED if text == units.ABSENT else f"{strong} {struck}".strip() if name in (MEASURED, SHARE, GAIN) else strong
@@ -209,8 +209,8 @@ class CountersTable(TextPanel["Run | None"]):
         for first in range(0, len(counters_by_op), each):
             ops = list(counters_by_op)[first : first + each]
             lines += [line("")] * bool(first)
-            lines.append(line(" " * name, *((f"{shortened(op, cells - 2):>{cells}}", STRONG) for op in ops)))
+            lines.append(line(" " * name, *((f"{truncate(op, cells - 2):>{cells}}", STRONG) for op in ops)))
             for place, metric in enumerate(metrics):
                 values = (f"{texts[op][place]:>{cells}}" for op in ops)
-                lines.append(line((f"{shortened(metric.title, name - 1):<{name}}", MUTED), *values))
+                lines.append(line((f"{truncate(metric.title, name - 1):<{name}}", MUTED), *values))
         return lines

@@ -13,7 +13,7 @@ from textual.content import Content
 
 from fwtui.analysis.estimate import expect
 from fwtui.common import units
-from fwtui.common.text import shortened
+from fwtui.common.text import truncate
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.user_kernel_registry import known_kernels
 from fwtui.stream.model import Model
@@ -116,7 +116,7 @@ def _plan(phases: Sequence[PlannedPhase], width: int) -> list[Content]:
     for one in phases:
         amounts = f"{one.launches:>{NUMBER},}{units.scaled(one.relaxations, '').strip():>{NUMBER}}"
         amounts += f"{units.scaled(one.device_bytes, 'B'):>{NUMBER}}" if moves else ""
-        title = (f"{shortened(one.title, LABEL - 1):<{LABEL}}", MUTED)
+        title = (f"{truncate(one.title, LABEL - 1):<{LABEL}}", MUTED)
         rows.append(line(title, *meter(one.relaxations / whole, room), amounts))
     return [*rows, line("")]
 

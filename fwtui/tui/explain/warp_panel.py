@@ -35,7 +35,7 @@ from fwtui.analysis.warps import (
     warp_reason,
 )
 from fwtui.common import units
-from fwtui.common.text import shortened
+from fwtui.common.text import truncate
 from fwtui.stream.events import Occupancy, WarpSamples
 from fwtui.stream.listing import CodeLine, Listing
 from fwtui.stream.model import Model
@@ -325,7 +325,7 @@ class VersusTable(TextPanel[WarpPair | None]):
         ours, theirs = subject
         if ours.samples is None or theirs.samples is None:
             return []
-        rows = [_both("", shortened(_named(theirs), NUMBER), shortened(_named(ours), NUMBER), (MUTED, ""))]
+        rows = [_both("", truncate(_named(theirs), NUMBER), truncate(_named(ours), NUMBER), (MUTED, ""))]
         reasons = [(one, *SIGNS.get(one.reason, OTHERS)) for one in reason_changes(ours.samples, theirs.samples)]
         named = [(one, line((f"{sign} ", f"{STRONG} {colour}"), stall(one.reason).label)) for one, sign, colour in reasons]
         rows += _section("reasons", [_shares(*one) for one in named])

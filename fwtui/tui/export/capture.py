@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from fwtui.analysis.columns import PRINTED, columns_of, head, outcome, printed
 from fwtui.analysis.warps import main_samples, state_at, warp_reason
 from fwtui.common import units
-from fwtui.common.text import shortened
+from fwtui.common.text import truncate
 from fwtui.learn.questions import cue_of
 from fwtui.sessions.library import model_of
 from fwtui.sessions.player import Player
@@ -201,7 +201,7 @@ def _warps(runs: Iterable[Run]) -> Iterator[FilmWarps]:
             listing = run.listing(samples.op)
             for one in listing.sampled[:MAX_LINES] if listing is not None and samples.samples else ():
                 share = units.percent(one.samples / samples.samples)
-                place, text = f"{one.file}:{one.line}", shortened(one.text.strip(), WIDEST)
+                place, text = f"{one.file}:{one.line}", truncate(one.text.strip(), WIDEST)
                 lines.append(FilmHotspot(titles.get(samples.op, samples.op), place, share, state_at(one), text))
         if (main := main_samples(run)) is not None:
             reason = warp_reason(main, run.listing(main.op))

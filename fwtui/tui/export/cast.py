@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.tui.export.film import Film, Lines, Span
 
 CLEAR = "\x1b[?25l\x1b[2J"  # without a cursor
@@ -16,7 +16,7 @@ def cast(film: Film) -> str:
         "version": 2,
         "width": film.width,
         "height": film.height,
-        "title": clean(film.title),
+        "title": sanitise(film.title),
         "env": {"TERM": "xterm-256color"},
         "duration": film.duration,
     }
@@ -26,7 +26,7 @@ def cast(film: Film) -> str:
 def _events(film: Film) -> Iterator[tuple[float, str, str]]:
     labels = [(run.begin, f"run {run.run}: {run.title}") for run in film.runs]
     labels += [(stop.played, stop.cue.in_short) for stop in film.stops]
-    entries: list[tuple[float, str, str]] = [(round(played, 3), "m", clean(words)) for played, words in sorted(labels)]
+    entries: list[tuple[float, str, str]] = [(round(played, 3), "m", sanitise(words)) for played, words in sorted(labels)]
     before: Lines = ()
     for frame in film.frames:
         changed = [y for y, line in enumerate(frame.lines) if not before or before[y] != line]
@@ -43,4 +43,4 @@ def _span(span: Span, film: Film) -> str:
     flags = {"1": ink.bold, "3": ink.italic, "4": ink.underline, "9": ink.strike}
     colours = (f"{what};2;{';'.join(map(str, bytes.fromhex(c[1:])))}" for what, c in ((38, ink.colour), (48, ink.ground)))
     codes = ";".join([*(code for code, holds in flags.items() if holds), *colours])
-    return f"\x1b[0;{codes}m{clean(span.text)}"
+    return f"\x1b[0;{codes}m{sanitise(span.text)}"

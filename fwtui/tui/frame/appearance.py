@@ -9,7 +9,7 @@ from textual.keys import KEY_NAME_REPLACEMENTS, Keys
 from textual.theme import BUILTIN_THEMES, Theme
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean, instead, quoted
+from fwtui.common.text import quoted, sanitise, suggest
 from fwtui.machine.settings import KEYMAP, Settings
 from fwtui.tui.actions import Action, key_name, rebound, table
 
@@ -88,7 +88,7 @@ def check(settings: Settings) -> None:
     """Raise Refused for an invalid setting, naming its file, variable or option."""
     theme = settings.text("theme")
     if theme not in THEMES:
-        raise Refused(f"{_origin(settings, 'theme')}: there is no theme {quoted(theme)}; {instead(theme, THEMES)}")
+        raise Refused(f"{_origin(settings, 'theme')}: there is no theme {quoted(theme)}; {suggest(theme, THEMES)}")
     groups = screens() if settings.keymap else {}
     by_id = {b.id: b for bindings in groups.values() for b in bindings if b.id}
     for name, keys in settings.keymap.items():
@@ -143,4 +143,8 @@ def _check_clashes(screen: str, bindings: list[Action], settings: Settings) -> N
 def _origin(settings: Settings, name: str) -> str:
     """Return the origin of a setting: an option, a variable, or a file with the key."""
     where = settings.value(name).where
-    return where if where.startswith("--") or not where.endswith(".toml") else f"{clean(where.rpartition('/')[2])}: {clean(name)}"
+    return (
+        where
+        if where.startswith("--") or not where.endswith(".toml")
+        else f"{sanitise(where.rpartition('/')[2])}: {sanitise(name)}"
+    )

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from textual.message import Message
 
 from fwtui.common import units
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.learn.questions import cue_of
 from fwtui.sessions.folders import stem
 from fwtui.sessions.library import recorded_on

@@ -17,8 +17,8 @@ from fwtui.analysis import report
 from fwtui.analysis.columns import PRINTED_HEAD, printed
 from fwtui.analysis.export import rows_of_runs, write_csv, write_markdown
 from fwtui.common.as_json import as_json
-from fwtui.common.errors import Refused, refusing
-from fwtui.common.text import clean
+from fwtui.common.errors import Refused, as_refused
+from fwtui.common.text import sanitise
 from fwtui.stream.model import Model
 from fwtui.tui.frame.view import View
 from fwtui.tui.textual_internals import strips
@@ -100,14 +100,14 @@ def write(name: str, suffix: str, text: str) -> Path:
     """Write a new file, named after its content and the time (UTC), and return its path. Raises Refused on failure."""
     where = folder()
     stem = f"{_OUT_OF_NAMES.sub('-', name.lower()).strip('-') or 'fwtui'}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    with refusing(f"nothing was saved in {clean(str(where))}", "make room there, or set XDG_DATA_HOME"):
+    with as_refused(f"nothing was saved in {sanitise(str(where))}", "make room there, or set XDG_DATA_HOME"):
         where.mkdir(parents=True, exist_ok=True)
         for attempt in range(100):
             path = where / f"{stem}{f'-{attempt + 1}' if attempt else ''}{suffix}"
             with suppress(FileExistsError), open(path, "x", encoding="utf-8") as file:
                 file.write(text)
                 return path
-    raise Refused(f"nothing was saved: {clean(str(where))} has a hundred files of this second; try again")
+    raise Refused(f"nothing was saved: {sanitise(str(where))} has a hundred files of this second; try again")
 
 
 def savable(model: Model, table: Table) -> list[str]:

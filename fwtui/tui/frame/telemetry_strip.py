@@ -15,7 +15,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from fwtui.common import units
-from fwtui.common.text import shortened
+from fwtui.common.text import truncate
 from fwtui.experiment.device import DeviceId
 from fwtui.stream import events
 from fwtui.stream.events import QUANTITIES

@@ -13,7 +13,7 @@ from textual.widgets import Input, Static
 
 from fwtui.analysis.sparsity import tree
 from fwtui.common import units
-from fwtui.common.text import shortened
+from fwtui.common.text import truncate
 from fwtui.learn.course import MAX_COLUMNS, TERM
 from fwtui.learn.lessons import Page, recorded_words
 from fwtui.stream.events import Ordered
@@ -144,7 +144,7 @@ def _climbed(page: Page) -> list[Content]:
     rows = [line(""), line((f"All of it, n {page.ladder[0].run.n}", STRONG))]
     for rung in page.ladder:
         numbers = f"{units.duration(rung.run.seconds):>10}{units.rate(rung.run.rate):>18}{units.gain(rung.times):>9}"
-        rows.append(line(f"  {shortened(rung.run.title, 30):<30}", (numbers, "$text-primary")))
+        rows.append(line(f"  {truncate(rung.run.title, 30):<30}", (numbers, "$text-primary")))
     return rows
 
 

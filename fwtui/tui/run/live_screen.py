@@ -19,7 +19,7 @@ from fwtui.analysis.answers import why_none
 from fwtui.analysis.explanation import COUNTERS, LIMITS
 from fwtui.common import units
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.experiment.user_kernel_registry import known_kernels, located, path_of

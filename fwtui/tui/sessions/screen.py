@@ -16,7 +16,7 @@ from textual.events import ScreenResume
 from textual.widgets import DataTable, Input, Static
 
 from fwtui.common import units
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.sessions.library import (
     AUTOSAVED,
     ORDERS,
@@ -257,7 +257,7 @@ class SessionsScreen(Frame):
             return "looking for sessions …"
         if self._entries:
             sessions = units.counted(len(self._entries), "session")
-            return f"None of {sessions} has all of {clean(self._words)!r}.\n{self.key_of('back')} shows all of them."
+            return f"None of {sessions} has all of {sanitise(self._words)!r}.\n{self.key_of('back')} shows all of them."
         run = self.key_of("place.run")
         return f"There are no sessions yet.\n{run} goes to Run: what is run there is kept automatically and listed here."
 

@@ -14,7 +14,7 @@ from fwtui.campaigns.sweep.findings import Findings
 from fwtui.campaigns.sweep.scaling import Scaling
 from fwtui.campaigns.sweep.squares import ENDED, LEFT_OUT, RUNNING, WAITING, Square, Squares, SweepRow
 from fwtui.common import units
-from fwtui.common.text import cut
+from fwtui.common.text import cut_middle
 from fwtui.stream.run import Run
 from fwtui.tui.actions import ACROSS, CHOOSE, DOWN
 from fwtui.tui.charts import Axis, Figure, Rule, Series
@@ -141,7 +141,7 @@ class HeatMap(GridCursor, TextPanel[HeatMapSubject], can_focus=True):
         head = f"{'‹ ' if first else ''}{squares.across.name}{' ›' if first + count < len(squares.across.values) else ''}"
         below = len(squares.rows) - top - max(height, 0)  # rows without room
         signs = " ".join(f"{sign}{rows}" for sign, rows in (("↑", top), ("↓", below)) if rows > 0)
-        head = f"{signs}{head:>{name - len(signs)}}" if len(signs) + len(head) < name else f"{cut(head, name):>{name}}"
+        head = f"{signs}{head:>{name - len(signs)}}" if len(signs) + len(head) < name else f"{cut_middle(head, name):>{name}}"
         signed = squares.across.name == "kernel"
         lines = [line((head, MUTED), *(piece for v in values for piece in (" " * GAP, *_head(v, signed, cell))))]
         best, room = squares.best_rate, name - SIGN * any(one.kernel for one in squares.rows)
@@ -149,7 +149,7 @@ class HeatMap(GridCursor, TextPanel[HeatMapSubject], can_focus=True):
             here = index == row
             pieces: list[Piece] = [
                 *_signed(row_squares.kernel),
-                (f"{cut(row_squares.name, room):<{room}}", STRONG if here else ""),
+                (f"{cut_middle(row_squares.name, room):<{room}}", STRONG if here else ""),
             ]
             for place, square in list(enumerate(row_squares.squares))[first : first + count]:
                 marked = here and place == column and self.has_focus
@@ -188,7 +188,7 @@ def _signed(kernel: str) -> list[Piece]:
 def _head(value: str, kernel: bool, cell: int) -> list[Piece]:
     """A value over its column; a kernel with its sign."""
     room = cell - SIGN if kernel else cell
-    text = cut(value, room)
+    text = cut_middle(value, room)
     return [" " * (room - len(text)), *_signed(value if kernel else ""), (text, MUTED)]
 
 
@@ -306,7 +306,7 @@ class DotPlot(TextPanel[HeatMapSubject]):
         lines = []
         for place, (name, run, amount) in enumerate(zip(squares.across.values, runs, amounts, strict=True)):
             here = place == column
-            label = f"{cut(name, NAME - 1):<{NAME - 1}} "
+            label = f"{cut_middle(name, NAME - 1):<{NAME - 1}} "
             if run is None or amount is None:
                 lines.append(line((label, MUTED), f"{'':{room}}", (f"{units.ABSENT:>{NUMBER}}", MUTED)))
                 continue

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.experiment.user_kernel_registry import admit, located, name_for
 from fwtui.learn.prompts import Prompt
 from fwtui.machine import trust
@@ -87,4 +87,4 @@ def remember(view: View, path: Path) -> None:
 def short_path(path: str) -> str:
     """A path with ~ for the user's folder, safe to show."""
     home = f"{Path.home()}/"
-    return clean(f"~/{path.removeprefix(home)}" if path.startswith(home) else path)
+    return sanitise(f"~/{path.removeprefix(home)}" if path.startswith(home) else path)

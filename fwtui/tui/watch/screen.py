@@ -18,8 +18,8 @@ from textual.widgets import Static
 
 from fwtui.analysis.plan_checks import words
 from fwtui.common import units
-from fwtui.common.errors import why
-from fwtui.common.text import clean
+from fwtui.common.errors import os_error_reason
+from fwtui.common.text import sanitise
 from fwtui.learn.prompts import Prompt, Prompted
 from fwtui.live.watch_events import (
     DERIVED,
@@ -342,4 +342,4 @@ class WatchScreen(Dialog):
 
 
 def _title(path: Path, save: int) -> str:
-    return clean(f"{path.name}{f' · save {save}' if save else ''} · judged at each save, in {path.parent}")
+    return sanitise(f"{path.name}{f' · save {save}' if save else ''} · judged at each save, in {path.parent}")

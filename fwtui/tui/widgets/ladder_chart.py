@@ -11,7 +11,7 @@ from textual.content import Content
 
 from fwtui.analysis.ladder import Rung, build_ladder, select_rungs
 from fwtui.common import units
-from fwtui.common.text import shortened
+from fwtui.common.text import truncate
 from fwtui.learn.placeholders import large_number
 from fwtui.stream.run import Run
 from fwtui.tui.charts.figure import tick_text
@@ -110,7 +110,7 @@ class LadderChart(TextPanel["LadderSubject | None"]):
             figures = _numbers(units.duration(run.seconds), _bare(rates[place]), faster, width)
             lines.append(
                 line(
-                    (f"{'>' if here else ' ':<{MARK}}{shortened(run.title, name):<{name}} ", STRONG if here else ""),
+                    (f"{'>' if here else ' ':<{MARK}}{truncate(run.title, name):<{name}} ", STRONG if here else ""),
                     (BELOW * below, MUTED),
                     (f"{RISE * (ends[place] - below):<{bar - below}}", "$primary"),
                     (figures, STRONG if here else ""),

@@ -14,7 +14,7 @@ from fwtui.analysis.phase_table import UNKNOWN
 from fwtui.analysis.rank_timing import Gain, RankTime, imbalance, link_bandwidth, overlap_text, rank_times
 from fwtui.analysis.run_summary import Assessment
 from fwtui.common import units
-from fwtui.common.text import shortened
+from fwtui.common.text import truncate
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.fields import FIELDS
 from fwtui.stream import events
@@ -96,7 +96,7 @@ def parts_lines(answer: QuestionAnswer, guess: object, width: int) -> list[Conte
         rows.append(
             line(
                 ("✓ " if right else "  ", f"{STRONG} $text-success"),
-                (f"{shortened(part.title, label):<{label}}  ", STRONG if right else ""),
+                (f"{truncate(part.title, label):<{label}}  ", STRONG if right else ""),
                 *meter(part.amount / most, room),
                 f" {part.words:<{WORDS - 2}} " if guessed else f" {part.words}",
                 ("your guess" if guessed else "", "$text-primary"),
@@ -148,7 +148,7 @@ def progress(s: RunSubject, width: int) -> list[Content]:
     timed = f"{len(run.samples)}{more} timed" if run.samples and running else ""
     bar = meter(share, max(4, width - LABEL - 6 - 27))
     after = f"{100 * share:>4.0f} %" if share is not None else " " * 6
-    doing_now = f"{shortened(doing(stage), LABEL - 1):<{LABEL}}"
+    doing_now = f"{truncate(doing(stage), LABEL - 1):<{LABEL}}"
     return [line((doing_now, "$primary"), *bar, after, (f"  {left:<14}{timed:>11}".rstrip(), MUTED))]
 
 
@@ -238,7 +238,7 @@ def phases(s: RunSubject, width: int) -> list[Content]:
     for title, (bound, colour), bar, took, share in zip(titles, bounds, charts.bars(seconds, room), seconds, shares, strict=True):
         rows.append(
             line(
-                (f"{shortened(title, name - 1):<{name}}", MUTED),
+                (f"{truncate(title, name - 1):<{name}}", MUTED),
                 (f"{bound:<{bound_cells}}" if bound_cells else "", colour),
                 (bar, colour),
                 (f"{units.duration(took) if took is not None else '':>{NUMBER}}", number),
@@ -274,7 +274,7 @@ def rank_lines(run: Run, shares: Sequence[RankTime], width: int) -> list[Content
     for one in shares[:MAX_RANKS]:
         seconds = {WORK: one.work, **{part: one.share(key) * one.seconds for part, key in ((SENDS, BROADCAST), (WAITS, WAIT))}}
         texts = "".join(f"{units.duration(seconds[part]):>{NUMBER}}" for part in numbered_parts)
-        label = (f"{shortened(one.name, LABEL - 1):<{LABEL}}", MUTED)
+        label = (f"{truncate(one.name, LABEL - 1):<{LABEL}}", MUTED)
         rows.append(line(label, *_stacked([seconds[part] / most for part in parts], parts, room), " ", (texts, number)))
     if len(shares) > MAX_RANKS:
         rows.append(line((f"{'':<{LABEL}}and {units.counted(len(shares) - MAX_RANKS, 'other rank')}", MUTED)))

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.widget import Widget
 
-from fwtui.common.text import shortened
+from fwtui.common.text import truncate
 
 Subject = TypeVar("Subject")
 Piece = str | Content | tuple[str, str]  # plain text, Content, or text with a style made of theme variables
@@ -50,7 +50,7 @@ def whole_clauses(text: str, width: int) -> str:
     if len(text) <= width:
         return text
     ends = [found.start() for found in re.finditer(r" · |[,;:] ", text) if width // 2 <= found.start() <= width]
-    return text[: ends[-1]] if ends else shortened(text, width)
+    return text[: ends[-1]] if ends else truncate(text, width)
 
 
 def hanging_indent(label: str, indent: int, parts: Sequence[str], width: int, style: str = "", most: int = 3) -> list[Content]:

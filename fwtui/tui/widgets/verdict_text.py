@@ -8,7 +8,7 @@ from textual.content import Content
 
 from fwtui.analysis.run_summary import LABELS, NEXT, Assessment
 from fwtui.common import units
-from fwtui.common.text import shortened
+from fwtui.common.text import truncate
 from fwtui.tui import charts
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, line
 
@@ -35,7 +35,7 @@ def bars(assessment: Assessment, width: int) -> list[Content]:
     drawn_bars = charts.bars([run.seconds for run in both], room)
     return [
         line(
-            (f"{shortened(name, NAME - 1):<{NAME}}", STRONG if run is assessment.run else MUTED),
+            (f"{truncate(name, NAME - 1):<{NAME}}", STRONG if run is assessment.run else MUTED),
             (bar, "$primary" if run is assessment.run else MUTED),
             f"{units.duration(run.seconds):>{TIME}}",
         )

@@ -20,7 +20,7 @@ from fwtui.__main__ import main
 from fwtui.analysis import columns
 from fwtui.commands import run as run_command
 from fwtui.commands.support.stderr_reporter import StderrReporter
-from fwtui.common.signals import handlers_kept
+from fwtui.common.signals import restore_handlers
 from fwtui.live.session import Live
 from fwtui.machine import hardware
 from fwtui.stream import events
@@ -50,7 +50,7 @@ def here(capsys: pytest.CaptureFixture[str]) -> Here:
     """Return a function that runs the command in this process, without a worker."""
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        with handlers_kept():
+        with restore_handlers():
             try:
                 code = main([*words])
             except SystemExit as ended:
@@ -281,7 +281,7 @@ def test_a_signal_at_the_start_has_its_own_exit_code(
     imported(lambda: signal.raise_signal(signum))
     monkeypatch.setattr("fwtui.common.signals.os._exit", ended)
     monkeypatch.setattr(sys, "argv", ["fwtui", "list"])
-    with handlers_kept(), pytest.raises(SystemExit) as left:
+    with restore_handlers(), pytest.raises(SystemExit) as left:
         main()
     assert left.value.code == 128 + signum
 

@@ -11,7 +11,7 @@ from threading import Event, Timer
 import psutil
 import pytest
 
-from fwtui.common.child_process import ChildProcess, Ended, Standby, python
+from fwtui.common.child_process import ChildProcess, ExitResult, Standby, module_command
 
 
 def child(program: str, stdin: int = subprocess.DEVNULL) -> ChildProcess:
@@ -20,9 +20,9 @@ def child(program: str, stdin: int = subprocess.DEVNULL) -> ChildProcess:
 
 def test_a_child_receives_requests_and_runs_only_our_modules() -> None:
     program = "import os, sys; print(os.environ['TOLD'], sys.stdin.read()); sys.exit(3)"
-    assert child(program).finish(60) == Ended(3, b"so \n", b"")
+    assert child(program).finish(60) == ExitResult(3, b"so \n", b"")
     assert child(program, stdin=subprocess.PIPE).finish(60, b"hello").stdout == b"so hello\n"
-    assert python("fwtui.measure.worker", "0.5") == [sys.executable, "-P", "-m", "fwtui.measure.worker", "0.5"]
+    assert module_command("fwtui.measure.worker", "0.5") == [sys.executable, "-P", "-m", "fwtui.measure.worker", "0.5"]
 
 
 @pytest.mark.parametrize("stops", [True, False])
@@ -39,7 +39,7 @@ def test_a_child_ends_with_its_own_children(stops: bool, tmp_path: Path) -> None
     Timer(0.05, stop.set).start()
     begin = time.monotonic()
     ended = begun.finish(600, stop=stop) if stops else begun.finish(0.05)
-    assert time.monotonic() - begin < 60 and ended == Ended(None, b"begun\n", b"") and begun.exit_code == -9
+    assert time.monotonic() - begin < 60 and ended == ExitResult(None, b"begun\n", b"") and begun.exit_code == -9
     grandchild = int(mine.read_text())
     with suppress(psutil.NoSuchProcess):  # a killed process may take a moment to be gone
         gone = psutil.Process(grandchild)
@@ -63,7 +63,7 @@ def test_an_exception_during_the_wait_kills_the_child(monkeypatch: pytest.Monkey
     ("stderr", "words"), [(b"", "exit code 1"), (b"a\nfwtui: the \x1b[31mreason\n\n", "the [31mreason"), (b"\xff", "\ufffd")]
 )
 def test_last_words(stderr: bytes, words: str) -> None:
-    assert Ended(1, b"", stderr).last_words == words
+    assert ExitResult(1, b"", stderr).last_words == words
 
 
 def test_a_standby_process_waits_for_its_work_and_ends_by_itself() -> None:
@@ -94,7 +94,7 @@ CHILD = """
 import os, sys, threading, time, warnings
 from msgspec import Struct
 from fwtui.common.errors import Refused
-from fwtui.common.serve import serve
+from fwtui.common.child_protocol import serve
 
 class Add(Struct):
     a: int
@@ -125,16 +125,18 @@ serve(Add, handler, quiet="quiet" in sys.argv, too_large="too large")
 """
 
 
-def answer(request: bytes, *arguments: str) -> Ended:
+def answer(request: bytes, *arguments: str) -> ExitResult:
     command = [sys.executable, "-P", "-c", CHILD, *arguments]
     ended = ChildProcess(command, {"PYTHONPATH": os.pathsep.join(sys.path)}, subprocess.PIPE).finish(60, request)
     return ended
 
 
 def test_each_request_is_answered_and_the_end_of_stdin_ends_it() -> None:
-    assert answer(b"") == Ended(0, b"", b"")
-    assert answer(b'{"a":1,"b":2}\n{"a":3,"b":4,"how":"threads"}') == Ended(0, b'{"sum":3}\n{"sum":7}\n', b"printed\nprinted\n")
-    assert answer(b'{"a":1,"b":2}', "quiet") == Ended(0, b'{"sum":3}\n', b"")
+    assert answer(b"") == ExitResult(0, b"", b"")
+    assert answer(b'{"a":1,"b":2}\n{"a":3,"b":4,"how":"threads"}') == ExitResult(
+        0, b'{"sum":3}\n{"sum":7}\n', b"printed\nprinted\n"
+    )
+    assert answer(b'{"a":1,"b":2}', "quiet") == ExitResult(0, b'{"sum":3}\n', b"")
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_a_restricted_process_reads_but_cannot_write_or_start_anything(tmp_path:
 THREADS = """
 import ctypes, sys
 from threading import Barrier, Thread
-from fwtui.common.memory import limit_malloc_arenas
+from fwtui.common.malloc_arenas import limit_malloc_arenas
 if sys.argv[2] == "one":
     limit_malloc_arenas()
 c = ctypes.CDLL(None)

@@ -18,14 +18,14 @@ from fwtui.common.as_json import as_json
 from fwtui.common.atomic_file import sync, whole_file
 from fwtui.common.child_process import NotStarted
 from fwtui.common.errors import Failed, NoGpu, Refused
-from fwtui.common.streams import flushed, ready_streams, reported
+from fwtui.common.streams import flush_output, prepare_streams, run_reporting_errors
 from fwtui.common.temporary_folder import temporary_folder
 
 
 def test_signs_of_tables_have_a_spelling_in_ascii() -> None:
     written = io.BytesIO()
     with io.TextIOWrapper(written, "ascii") as out, redirect_stdout(out):
-        ready_streams()
+        prepare_streams()
         print("248 ms ± 0.1 %… ░▒▓█ é \udce9", flush=True)
         assert written.getvalue() == b"248 ms +- 0.1 %.. .:%# ? ?\n"
 
@@ -48,7 +48,7 @@ def test_a_failed_flush_decides_the_exit_code(
     error: OSError, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with open(tmp_path / "out", "wb") as out, redirect_stdout(Full(error, out.fileno())):
-        assert flushed(0) == code
+        assert flush_output(0) == code
         os.write(out.fileno(), b"left over")
     assert (tmp_path / "out").read_bytes() == b"" and ("No space left" in capsys.readouterr().err) == (code == 1)
 
@@ -63,8 +63,8 @@ def test_a_failed_flush_decides_the_exit_code(
         (OSError(errno.ENOSPC, "No space left on device"), 1, "writing the output failed: No space left on device"),
         (OSError(errno.EAGAIN, "Try again"), 1, "the system refused a call: Try again"),
         (OSError(errno.EACCES, "Permission denied", "a.gr"), 1, "a.gr cannot be used: permission denied"),
-        (NotStarted(OSError(errno.EAGAIN, "Try again"), "/bin/python"), 2, "the process python was not started: try again; end"),
-        (NotStarted(OSError(errno.EMFILE, "Too many"), "mpiexec"), 2, "the process mpiexec was not started: too many; close"),
+        (StartError(OSError(errno.EAGAIN, "Try again"), "/bin/python"), 2, "the process python was not started: try again; end"),
+        (StartError(OSError(errno.EMFILE, "Too many"), "mpiexec"), 2, "the process mpiexec was not started: too many; close"),
     ],
 )
 def test_a_refused_process_gives_one_sentence(
@@ -73,14 +73,14 @@ def test_a_refused_process_gives_one_sentence(
     def work() -> None:
         raise error
 
-    assert reported(work, "") == code
+    assert run_reporting_errors(work, "") == code
     assert re.fullmatch(f"fwtui: {words}.*\n", capsys.readouterr().err)
 
 
 def test_a_device_is_written_to_and_keeps_its_name() -> None:
     ours, theirs = os.openpty()
     try:
-        with whole_file(os.ttyname(theirs)) as file:
+        with atomic_write(os.ttyname(theirs)) as file:
             file.write(b"it")
         assert os.read(ours, 9) == b"it" and os.isatty(theirs)
     finally:

@@ -144,7 +144,7 @@ def test_settings_that_are_none_or_would_take_long_are_refused(text: bytes, word
 def test_a_folder_and_an_unwritten_pipe_hold_no_file(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tmp_path / "c.toml")
     with pytest.raises(TimeoutError, match="nobody writes into it"):
-        small_file.beginning(tmp_path / "c.toml", 9, patience=0.01)
+        small_file.read_beginning(tmp_path / "c.toml", 9, patience=0.01)
     with pytest.raises(Refused, match="cannot be read: nobody writes into it; fix"):
         settings.load({"FWTUI_CONFIG": str(tmp_path / "c.toml")})
     (tmp_path / "plain").write_text("")

@@ -13,7 +13,7 @@ from recorded_sessions import GOLDEN
 from session_lines import HEADER, notice
 
 from fwtui.common.errors import Refused
-from fwtui.common.signals import Stopped, handlers_kept, hold_signals, on_signals, stop
+from fwtui.common.signals import Stopped, hold_signals, on_signals, restore_handlers, stop
 from fwtui.sessions.pipes import Inlet, Listener, Outlet, piped
 from fwtui.sessions.reader import TooNew, load
 from fwtui.stream import codec, events
@@ -111,7 +111,7 @@ def test_a_signal_at_any_part_of_a_line_leaves_whole_lines_and_a_true_count(pipe
     outlet = Outlet(pipe[1], HEADER, write=write, poll=poll)
     begun = True
     long = notice(1, "z" * 4 * (select.PIPE_BUF - 50))
-    with handlers_kept():
+    with restore_handlers():
         on_signals(stop)
         with pytest.raises(Stopped) as stopped:
             outlet.write(long)  # of four parts
@@ -128,7 +128,7 @@ def test_a_signal_at_any_part_of_a_line_leaves_whole_lines_and_a_true_count(pipe
 
 def test_signals_are_held_back_until_the_outermost_end() -> None:
     done = []
-    with handlers_kept():
+    with restore_handlers():
         on_signals(stop)
         with pytest.raises(Stopped) as stopped, hold_signals():
             with hold_signals():

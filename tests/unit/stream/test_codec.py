@@ -15,7 +15,7 @@ from processes import DATA
 from recorded_sessions import GOLDEN
 
 from fwtui.common.errors import Corrupt
-from fwtui.common.text import MAX_LENGTH, clean
+from fwtui.common.text import MAX_LENGTH, sanitise
 from fwtui.stream import codec, events
 
 SOME = runpy.run_path(str(DATA / "strategies.py"))
@@ -136,7 +136,7 @@ def test_hostile_strings_come_out_harmless(kind: type[events.Event], escaped: bo
                 continue
             assert type(event) is kind
             assert all(is_safe(text) for text in strings(event))
-            assert clean(payload) in strings(event)
+            assert sanitise(payload) in strings(event)
 
 
 def test_hostile_keys_and_kinds_come_out_harmless() -> None:
@@ -160,8 +160,8 @@ def test_nothing_invisible_survives_cleaning() -> None:
     for code in range(0x110000):
         character = chr(code)
         if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") and code not in visible and character != "\t":
-            assert clean(f"a{character}b") in ("ab", "a b"), hex(code)
-    assert clean("tab\tstays, Zürich 漢字 😀") == "tab\tstays, Zürich 漢字 😀"
+            assert sanitise(f"a{character}b") in ("ab", "a b"), hex(code)
+    assert sanitise("tab\tstays, Zürich 漢字 😀") == "tab\tstays, Zürich 漢字 😀"
 
 
 @pytest.mark.parametrize("kind", events.ALL, ids=lambda kind: kind.__name__)

@@ -17,7 +17,7 @@ import msgspec
 
 from fwtui.common.errors import Refused
 from fwtui.common.signals import end_with_parent
-from fwtui.common.streams import refused
+from fwtui.common.streams import report_refusal
 from fwtui.common.text import MAX_LENGTH
 
 Request = TypeVar("Request")
@@ -55,7 +55,7 @@ class Parent:
         os._exit(code)
 
 
-def failure() -> str:
+def traceback_end() -> str:
     """The end of the traceback of the error that is being handled, where its cause is: as much of it as an event holds."""
     return traceback.format_exc()[-MAX_LENGTH:]
 
@@ -88,7 +88,7 @@ def serve(
     except SystemExit:
         raise
     except (Refused, MemoryError) as error:
-        parent.leave(refused(error, too_large))
+        parent.leave(report_refusal(error, too_large))
     except BrokenPipeError:  # the reader has gone
         parent.leave()
     except BaseException:
