@@ -99,7 +99,7 @@ def execute(args: argparse.Namespace) -> int:
                     before = prompted.place.number if prompted is not None else 0
                     if prompted is not None:
                         prompted.update(words)
-                    if isinstance(words, Judged):
+                    if isinstance(words, VersionChecked):
                         if prompted is not None:
                             print("\n".join(_prompt(prompted, before)), flush=True)
                         code = OK if words.right else WRONG if words.tried else NO_GPU

@@ -116,7 +116,7 @@ def load_course(folder: Path | None = None) -> Course:
     with as_refused(f"the course in {sanitise(folder.name)} cannot be read", "install the program again"):
         paths = sorted(path for path in folder.iterdir() if path.suffix == ".toml")
     if not 1 <= len(paths) <= MAX_STEPS:
-        raise Refused(f"the folder {clean(folder.name)} has {len(paths)} steps; a course has 1 to {MAX_STEPS}")
+        raise Refused(f"the folder {sanitise(folder.name)} has {len(paths)} steps; a course has 1 to {MAX_STEPS}")
     steps: Course = ()
     for path in paths:
         steps += (_step(path, steps),)
@@ -169,7 +169,7 @@ def _read(path: Path, file: str) -> StepFile:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refused(f"{file} is not TOML: {sanitise(str(error))}; correct that line") from None
     except msgspec.ValidationError as error:
-        raise Refused(f"{file} does not have the fields of a step: {clean(str(error))}; see sessions/README.md") from None
+        raise Refused(f"{file} does not have the fields of a step: {sanitise(str(error))}; see sessions/README.md") from None
 
 
 def _problems(written: StepFile) -> Iterator[str]:
@@ -204,7 +204,7 @@ def _problems(written: StepFile) -> Iterator[str]:
             yield "has a brace in a prompt; prompts have no placeholders, so remove it"
     prompts = (prompt.say for prompt in written.prompts)
     for text in (written.title, written.text, written.afterwards, question.ask, *prompts):
-        if clean(text.replace("\n", " ")) != text.replace("\n", " "):
+        if sanitise(text.replace("\n", " ")) != text.replace("\n", " "):
             yield "has control or invisible characters in a text; remove them"
         for unknown in (name for name in placeholders.names(text) if not placeholders.exists(name)):
             yield f"has {{{unknown}}}, which is not a placeholder; choose one of {', '.join(placeholders.FILLED)}"

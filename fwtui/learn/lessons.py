@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.ladder import Rung, build_ladder
-from fwtui.common.errors import Refused, as_refused
+from fwtui.common.errors import Refused
 from fwtui.common.text import quoted, sanitise
 from fwtui.experiment.experiment import Experiment, changed
 from fwtui.learn import placeholders
@@ -102,7 +102,7 @@ class Lessons:
                 raise Refused(f"{{{name}}} is unknown for {entrant.label}; omit it or choose another run")
             return value
 
-        parts = [clean(placeholders.NAMED.sub(filled, part)) for part in paragraphs(text)]
+        parts = [sanitise(placeholders.NAMED.sub(filled, part)) for part in paragraphs(text)]
         return [line for part in parts for line in ("", part)][1:]
 
     def title(self, step: CourseStep) -> str:
@@ -186,7 +186,7 @@ def lessons(folder: Path | None = None) -> Lessons:
 
 def session_path(folder: Path, name: str) -> Path:
     """Return the session with that name, or the last one with a date before or after it. Raises Refused if there is none."""
-    with refusing("the sessions of the course cannot be read", "check their folder"):
+    with as_refused("the sessions of the course cannot be read", "check their folder"):
         stems = {stem(path): path for path in folder.iterdir() if path.name.endswith((SUFFIX, PACKED))}
     if name in stems:
         return stems[name]
@@ -221,7 +221,7 @@ def step_rows(all_of_it: Lessons) -> list[tuple[str, ...]]:
 
 def _check_devices(live: LocalRun) -> None:
     """Raise Refused if no ranks can start on the devices of the run."""
-    from fwtui.live.rank_job import check_job  # imports the process machinery, which a replay does not need
+    from fwtui.live.mpi_job import check_job  # imports the process machinery, which a replay does not need
 
     try:
         check_job(live.devices)

@@ -16,8 +16,7 @@ from typing import NamedTuple
 from fwtui.analysis.compare import run_name
 from fwtui.analysis.recorded_source import MAX as MAX_SOURCE
 from fwtui.analysis.recorded_source import excerpt
-from fwtui.common.errors import Refused, as_refused
-from fwtui.common.small_file import read_beginning
+from fwtui.common.errors import Refused
 from fwtui.common.text import MAX_LENGTH, quoted, sanitise, truncate
 from fwtui.learn.questions import KINDS, PANELS, POINT, Cue, QuestionKind, answer_of, cue_of
 from fwtui.sessions.folders import stem
@@ -66,9 +65,9 @@ def place(text: str, unit: bool = False, label: str = "") -> Mark | None:
 
 def read(path: str | os.PathLike[str]) -> Notes:
     """Read the cue cards of a file. Raises Refused with the number of an incorrect line."""
-    name = clean(os.path.basename(os.fspath(path)))
-    with refusing(f"{name} cannot be read", "choose a text file with cue cards", ValueError):
-        content = beginning(path, LARGEST_FILE + 1)
+    name = sanitise(os.path.basename(os.fspath(path)))
+    with as_refused(f"{name} cannot be read", "choose a text file with cue cards", ValueError):
+        content = read_beginning(path, LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
         raise Refused(f"{name} has more than {LARGEST_FILE:,} bytes; shorten it, or choose a file with only cue cards")
     try:

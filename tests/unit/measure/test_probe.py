@@ -44,7 +44,7 @@ def test_the_cpu_probe_is_checked_before_its_time_counts(form: RelaxForm, preten
     assert probe.lanes * np.dtype(probe.dtype).itemsize == vector_bytes()
     assert measured.cpu_rate(probe) > 1e6
     for broken in (lambda *_: None, lambda c, *_: c.fill(0)):
-        with pytest.raises(measured.NotRight, match="is wrong"):
+        with pytest.raises(measured.ProbeError, match="is wrong"):
             measured.cpu_rate(probe._replace(run=broken))
 
 
