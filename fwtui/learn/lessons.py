@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.ladder import Rung, build_ladder
-from fwtui.common.errors import Refused
+from fwtui.common.errors import Refused, as_refused
 from fwtui.common.text import quoted, sanitise
 from fwtui.experiment.experiment import Experiment, changed
 from fwtui.learn import placeholders

@@ -16,7 +16,8 @@ from typing import NamedTuple
 from fwtui.analysis.compare import run_name
 from fwtui.analysis.recorded_source import MAX as MAX_SOURCE
 from fwtui.analysis.recorded_source import excerpt
-from fwtui.common.errors import Refused
+from fwtui.common.errors import Refused, as_refused
+from fwtui.common.small_file import read_beginning
 from fwtui.common.text import MAX_LENGTH, quoted, sanitise, truncate
 from fwtui.learn.questions import KINDS, PANELS, POINT, Cue, QuestionKind, answer_of, cue_of
 from fwtui.sessions.folders import stem

@@ -45,7 +45,7 @@ AROUND_LADDER = 6  # rows above and below the ladder
 
 def read(name: str) -> tuple[str, Model | str]:
     """Read a session by its name or path; return its name, and its runs or the error."""
-    title = clean(Path(name).name)
+    title = sanitise(Path(name).name)
     try:
         path = resolve(name)
         title = named(path)

@@ -120,7 +120,7 @@ def _row(
         pieces.append((f"{text:>{cells}}", style))
     if room > 0:
         limiter = str(one.limiter)
-        pieces.append((f"  {limiter if len(limiter) <= room else shortened(one.limiter.what, room)}", strong))
+        pieces.append((f"  {limiter if len(limiter) <= room else truncate(one.limiter.what, room)}", strong))
     return line(*pieces)
 
 

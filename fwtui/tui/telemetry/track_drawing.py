@@ -11,7 +11,7 @@ from operator import or_
 from typing import NamedTuple
 
 from fwtui.common import units
-from fwtui.common.text import shortened
+from fwtui.common.text import truncate
 from fwtui.experiment.device import DeviceId
 from fwtui.stream.events import QUANTITIES, Telemetry
 from fwtui.stream.model import Model
@@ -259,7 +259,7 @@ class TrackDrawing:
             text = f"GPU {', '.join(which)}" if len(which) < 3 else f"{len(which)} GPUs"
         room = 3 * COLUMN if self.wide else VALUE
         kind = "throttled" if reasons else "value" if mask is not None else "label"
-        short = shortened(text, room)
+        short = truncate(text, room)
         aligned = f"{f'{short:>{COLUMN}}':<{room}}" if self.wide else f"{short:>{room}}"
         return self._row([(f"{'throttle':<{TITLE}}", "title"), (f"{aligned} ", kind)], cells)
 
