@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.experiment.experiment import Experiment, changed, for_kernel, kernel_named, settle
 from fwtui.experiment.fields import FIELDS, Field, vertices
 from fwtui.experiment.user_kernel_registry import known_kernels
@@ -87,7 +87,7 @@ def loaded_kernel(experiment: Experiment) -> Kernel:
     """Return the experiment's kernel. Raises Refused for a user kernel whose file was not chosen in this session."""
     if experiment.code and experiment.kernel not in known_kernels():
         raise Refused(
-            f"{clean(experiment.kernel)} is a kernel of your own; choose its file first, by {OWN} in the list of kernels"
+            f"{sanitise(experiment.kernel)} is a kernel of your own; choose its file first, by {OWN} in the list of kernels"
         )
     return kernel_named(experiment.kernel)
 
