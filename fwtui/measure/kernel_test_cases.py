@@ -33,7 +33,7 @@ class Case(NamedTuple):
     graph: Experiment
 
 
-def test_graphs(kernel: Kernel, tile: int, simulated: bool, more: Sequence[int] = ()) -> Iterator[Case]:
+def kernel_test_ladder(kernel: Kernel, tile: int, simulated: bool, more: Sequence[int] = ()) -> Iterator[Case]:
     """From one vertex up; every kind at two tiles and a bit, every number type at one tile and one more."""
     side = tile if tile > 1 else SIMULATED_SIDE if simulated else WARP
     most = min(kernel.max_n, max(SIMULATOR_MAX_N, side + 1) if simulated else kernel.max_n)

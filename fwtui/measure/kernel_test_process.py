@@ -42,9 +42,9 @@ from fwtui.measure.kernel_test_cases import (
     describe_failure,
     find_misuse,
     graph_and_shape,
+    kernel_test_ladder,
     runs_once,
     select_affordable,
-    test_graphs,
     tile_of,
     watch_accesses,
 )
@@ -129,7 +129,9 @@ class KernelTest:
             return
         simulated = engine.target.backend == "simulator"
         tile, fine = self._request.tile or tile_of(kernel, simulated), True
-        cases = list(islice(test_graphs(kernel, tile, simulated, self._request.sizes), BRIEF if self._request.brief else most))
+        cases = list(
+            islice(kernel_test_ladder(kernel, tile, simulated, self._request.sizes), BRIEF if self._request.brief else most)
+        )
         graphs = select_affordable(cases, tile) if simulated else cases
         for case in graphs:
             finding = self._guarded(case.name, lambda case=case: self._try(kernel, engine, case, tile))

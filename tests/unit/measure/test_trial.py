@@ -16,7 +16,7 @@ import fwtui_kernels
 from fwtui.common.child_process import Standby
 from fwtui.experiment.device import DeviceId
 from fwtui.live.kernel_test import KernelTestProcess, run_kernel_test
-from fwtui.measure.kernel_test_cases import test_graphs
+from fwtui.measure.kernel_test_cases import kernel_test_ladder
 from fwtui.stream.trials import Finding, verdict
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Rect
@@ -112,7 +112,7 @@ def test_a_right_kernel_never_differs_from_its_plan(name: str) -> None:
 
 
 def test_the_ladder_has_sizes_around_a_tile_then_kinds_then_types() -> None:
-    cases = [case.name for case in test_graphs(registry()["katz-kider"], 32, False, (512,))]
+    cases = [case.name for case in kernel_test_ladder(registry()["katz-kider"], 32, False, (512,))]
     assert cases[:5] == [
         "n = 1, one vertex",
         "n = 31, one less than a tile",
@@ -131,7 +131,7 @@ def test_the_ladder_has_sizes_around_a_tile_then_kinds_then_types() -> None:
         "n = 81, unreachable pairs, float64",
         "n = 512",
     ]
-    (first, *_), last = (list(test_graphs(registry()["naive-vector"], 1, True, (8, 4096))) for _ in range(2))
+    (first, *_), last = (list(kernel_test_ladder(registry()["naive-vector"], 1, True, (8, 4096))) for _ in range(2))
     assert first.graph.dtype == "int16" and last[-1].name == "n = 8"
     assert not any("negative" in case.name for case in last)
 
