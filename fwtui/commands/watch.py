@@ -34,10 +34,10 @@ from fwtui.live.session import Live
 from fwtui.live.watch_events import (
     NOTE,
     VERDICT,
-    CheckStarted,
+    CheckEnd,
+    CheckStart,
     Report,
     Superseded,
-    VersionChecked,
     WatchUpdate,
     parse_architecture,
 )
@@ -99,7 +99,7 @@ def execute(args: argparse.Namespace) -> int:
                     before = prompted.place.number if prompted is not None else 0
                     if prompted is not None:
                         prompted.update(words)
-                    if isinstance(words, VersionChecked):
+                    if isinstance(words, CheckEnd):
                         if prompted is not None:
                             print("\n".join(_prompt(prompted, before)), flush=True)
                         code = OK if words.right else WRONG if words.tried else NO_GPU
@@ -123,7 +123,7 @@ def _count(args: argparse.Namespace, name: str) -> int:
 
 def _show(update: WatchUpdate, request: WatchRequest) -> None:
     match update:
-        case CheckStarted(number):
+        case CheckStart(number):
             lines = [f"{sanitise(request.path.name)}, save {number}"]
         case Report(about, sentence) if about == NOTE:
             print_message(sentence)
@@ -132,16 +132,16 @@ def _show(update: WatchUpdate, request: WatchRequest) -> None:
             lines = folded([line(update)])
         case Superseded():
             lines = ["saved again: what was found of the last save is old", ""]
-        case VersionChecked():
+        case CheckEnd():
             return
     print("\n".join(lines), flush=True)
 
 
 def findings_data(request: WatchRequest, updates: Sequence[WatchUpdate]) -> dict[str, Any]:
     """Collect the updates since the last save; `right` is None if nothing could be tested on this device."""
-    last = max((place for place, update in enumerate(updates) if isinstance(update, CheckStarted)), default=0)
+    last = max((place for place, update in enumerate(updates) if isinstance(update, CheckStart)), default=0)
     reports = [update for update in updates[last:] if isinstance(update, Report)]
-    result = next((update for update in reversed(updates[last:]) if isinstance(update, VersionChecked)), None)
+    result = next((update for update in reversed(updates[last:]) if isinstance(update, CheckEnd)), None)
     return {
         "file": request.path.name,
         "device": str(request.device),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cuda import core
 
 from fwtui.common.gc_pause import paused
-from fwtui.engine.engine import Check, Engine, InstrumentedRun, PhaseStretch, StretchTimes, Tell, TimedRun
+from fwtui.engine.engine import Check, Engine, PhaseRun, PhaseStretch, StretchTimes, Tell, TimedRun
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui_kernels.compiled import driver_calls
 from fwtui_kernels.plan import Buffers, Program, Step, Target
@@ -150,9 +150,7 @@ class CudaEngine(Engine):
 
         return run
 
-    def instrumented_repetition(
-        self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str
-    ) -> InstrumentedRun:
+    def instrumented_repetition(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhaseRun:
         clocks = [_clock(self.stream) for _ in range(len(parts) + 1)]
 
         def record(clock: Any) -> None:

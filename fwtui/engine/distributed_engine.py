@@ -17,7 +17,7 @@ import psutil
 from msgspec import Struct
 
 from fwtui.common.errors import Refused
-from fwtui.engine.engine import Check, Engine, InstrumentedRun, PhaseStretch, StretchTimes, Tell, TimedRun, stretches
+from fwtui.engine.engine import Check, Engine, PhaseRun, PhaseStretch, StretchTimes, Tell, TimedRun, stretches
 from fwtui.engine.links import BLOCK, Channel, RankLink
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.requests import Reply
@@ -71,7 +71,7 @@ class RankState:
     plan: list[Step]  # of all ranks
     timed: TimedRun
     parts: list[PhaseStretch]
-    timed_parts: InstrumentedRun
+    timed_parts: PhaseRun
     mapped: np.ndarray
 
     def __init__(self, channel: Channel, engine: Engine, link: RankLink):
@@ -273,7 +273,7 @@ class RunTimed(Order[float]):
         return seconds
 
 
-class PrepareInstrumented(Order[None]):
+class PreparePhases(Order[None]):
     """Prepare passes with a clock around each stretch."""
 
     mode: str
@@ -284,7 +284,7 @@ class PrepareInstrumented(Order[None]):
         work.timed_parts = work.engine.instrumented_repetition(work.program, parts, work.buffers, self.mode)
 
 
-class RunInstrumented(Order["list[float]"]):
+class RunPhases(Order["list[float]"]):
     """Such a pass; the seconds of every stretch, also of those in which others work."""
 
     def execute(self, work: RankState) -> list[float]:
@@ -302,7 +302,7 @@ class RunInstrumented(Order["list[float]"]):
 # those of a run; `solve` has more
 ORDERS = (
     EndOrder | FreeBytes | Synchronize | Build | Allocate | Free | Load | LoadMapped | UnloadMapped | Restore | Unload
-    | Compile | WarmUp | PrepareTimed | RunTimed | PrepareInstrumented | RunInstrumented
+    | Compile | WarmUp | PrepareTimed | RunTimed | PreparePhases | RunPhases
 )  # fmt: skip
 
 
@@ -372,14 +372,12 @@ class DistributedEngine(Engine):
 
         return run
 
-    def instrumented_repetition(
-        self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str
-    ) -> InstrumentedRun:
-        self.on_all_ranks(PrepareInstrumented(mode))
+    def instrumented_repetition(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhaseRun:
+        self.on_all_ranks(PreparePhases(mode))
 
         def run(check: Check) -> StretchTimes:
             check()
-            timed = separate_waits(parts, self.on_all_ranks(RunInstrumented()))
+            timed = separate_waits(parts, self.on_all_ranks(RunPhases()))
             check()
             return timed
 

@@ -55,7 +55,7 @@ class StretchTimes(NamedTuple):
 
 # runs the plan once: seconds from the first step's start to the last one's end; may raise Cancelled
 TimedRun = Callable[[Check], float]
-InstrumentedRun = Callable[[Check], StretchTimes]  # the same by stretch
+PhaseRun = Callable[[Check], StretchTimes]  # the same by stretch
 
 
 class Engine(Protocol):
@@ -107,9 +107,7 @@ class Engine(Protocol):
         """The plan with a clock around all of it, launched as `mode` says."""
         ...
 
-    def instrumented_repetition(
-        self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str
-    ) -> InstrumentedRun:
+    def instrumented_repetition(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhaseRun:
         """The plan on one lane with a clock around each stretch."""
         ...
 
@@ -133,9 +131,7 @@ class HostEngine(Engine):
         timed = self.instrumented_repetition(program, [PhaseStretch("all", tuple(plan))], buffers, mode)
         return lambda check: timed(check).total
 
-    def instrumented_repetition(
-        self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str
-    ) -> InstrumentedRun:
+    def instrumented_repetition(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhaseRun:
         def run(check: Check) -> StretchTimes:
             marks = [(time.perf_counter(), time.process_time())]
             for part in parts:

@@ -66,14 +66,7 @@ class Verifier:
         self._facts: OrderedDict[Hashable, _GraphFacts] = OrderedDict()
 
     def check(
-        self,
-        graph: GraphInput,
-        key: Hashable,
-        distances: np.ndarray,
-        how: str,
-        full_limit: int,
-        kernel_id: str,
-        form: str = "",
+        self, graph: GraphInput, key: Hashable, distances: np.ndarray, how: str, full_limit: int, kernel_id: str, form: str = ""
     ) -> VerifierFinding:
         """The verdict on canonical distances, of the shape of the graph's matrix.
 

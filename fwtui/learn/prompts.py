@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 
-from fwtui.live.watch_events import CheckStarted, Report, VersionChecked, WatchUpdate
+from fwtui.live.watch_events import CheckEnd, CheckStart, Report, WatchUpdate
 from fwtui.stream.trials import PLANNING, RIGHT, Finding, OperationResources
 
 PHASES = {"pivot", "panels", "rest"}
@@ -101,12 +101,12 @@ class Prompted:
 
     def update(self, update: WatchUpdate) -> None:
         match update:
-            case CheckStarted():
+            case CheckStart():
                 self._findings, self._used = [], []
             case Report():
                 self._findings += [update.finding] if update.finding is not None else []
                 self._used += [update.used] if update.used is not None else []
-            case VersionChecked(right=right):
+            case CheckEnd(right=right):
                 self.place = reached(self.prompts, PromptEvidence(self._findings, self._used), right) or self.place
 
     @property

@@ -119,13 +119,13 @@ class Report(NamedTuple):
     used: OperationResources | None = None  # what the compiler gave an operation
 
 
-class CheckStarted(NamedTuple):
+class CheckStart(NamedTuple):
     """A save is being judged; what was said of the one before is over."""
 
     number: int  # of judgements in this sitting
 
 
-class VersionChecked(NamedTuple):
+class CheckEnd(NamedTuple):
     """The end of the reports on a save; a slow tool may change it to not right later."""
 
     verdict: str
@@ -138,7 +138,7 @@ class Superseded(NamedTuple):
     """The file was saved again before all was said."""
 
 
-WatchUpdate = Report | CheckStarted | VersionChecked | Superseded
+WatchUpdate = Report | CheckStart | CheckEnd | Superseded
 
 
 def hotspot(run: Run, path: Path) -> str | None:

@@ -39,12 +39,12 @@ from fwtui.live.watch_events import (
     REASON,
     TIME,
     VERDICT,
-    CheckStarted,
+    CheckEnd,
+    CheckStart,
     FileWatcher,
     Report,
     SaveEvent,
     Superseded,
-    VersionChecked,
     WatchUpdate,
     compile_kernel,
     compile_reports,
@@ -107,11 +107,7 @@ class Benchmarks:
     """Times of the kernel and of its rivals, in a live session of its own whose worker stays warm."""
 
     def __init__(
-        self,
-        request: WatchRequest,
-        live: Callable[[], Live],
-        busy: Callable[[], bool] = lambda: False,
-        samples: str = OFF,
+        self, request: WatchRequest, live: Callable[[], Live], busy: Callable[[], bool] = lambda: False, samples: str = OFF
     ):
         """`busy` says whether something else is being timed, which would disturb it and be disturbed.
 
@@ -282,11 +278,7 @@ class WatchLoop:
     """One file, judged at each save."""
 
     def __init__(
-        self,
-        request: WatchRequest,
-        times: Benchmarks,
-        watched: FileWatcher | None = None,
-        attempts: CheckProcesses | None = None,
+        self, request: WatchRequest, times: Benchmarks, watched: FileWatcher | None = None, attempts: CheckProcesses | None = None
     ):
         self.request = request
         self.watched = watched or FileWatcher(request.path)
@@ -300,7 +292,7 @@ class WatchLoop:
             self._attempts.prepare()
             if not self.watched.wait(ended):
                 return
-            yield CheckStarted(number)
+            yield CheckStart(number)
             yield from self._judged(number, ended)
             if once and not self.watched.changed:
                 return
@@ -338,7 +330,7 @@ class WatchLoop:
         sentence, right = verdict(findings), _right(findings)
         if right and seconds is not None:
             self._last = TimedSave(number, seconds)
-        yield VersionChecked(sentence, right, _tried(findings), seconds if right else None)
+        yield CheckEnd(sentence, right, _tried(findings), seconds if right else None)
         self._attempts.prepare()  # a save need not wait for what is slow now
         if compiled:
             yield from derived_reports(self._attempts.compiled(stop, listing=True), request.capability)
@@ -353,7 +345,7 @@ class WatchLoop:
             sentence = verdict(findings)
             self._last = last
             yield Report(VERDICT, sentence, right=False)
-            yield VersionChecked(sentence, False, True)
+            yield CheckEnd(sentence, False, True)
 
     def _tried(self, stop: Event, ended: Event) -> Iterator[Report]:
         request = self.request

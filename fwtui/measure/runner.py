@@ -86,7 +86,7 @@ class Runner:
             outcome, message = "refused", str(refusal)
         timed = bool(samples)
         if outcome == "done" and not brief and self._distances is not None and len(self._distances.cells) <= ALWAYS:
-            context.emit(msgspec.structs.replace(summarise_distances(self._distances), t=context.now()))
+            context.emit(msgspec.structs.replace(distance_summary(self._distances), t=context.now()))
         context.emit_event(
             events.RunDone,
             outcome=outcome,
@@ -114,7 +114,7 @@ class Runner:
                 return
             solved = context.now() - begin
         if distances.checksum == checksum:
-            context.emit(msgspec.structs.replace(summarise_distances(distances), t=context.now(), solved=solved))
+            context.emit(msgspec.structs.replace(distance_summary(distances), t=context.now(), solved=solved))
         else:
             context.emit_event(events.Answers, note=f"the distances are no longer those of run {context.run}: run it again")
 
@@ -209,7 +209,7 @@ def _of_run(run: int, cells: np.ndarray, graph: GraphInput, checksum: str) -> Di
     return Distances(run, cells, graph.vertices or Vertices(range(graph.n)), checksum)
 
 
-def summarise_distances(distances: Distances) -> events.Answers:
+def distance_summary(distances: Distances) -> events.Answers:
     """The event without its time; `seconds` is the time to compute it. Without a summary, its note says why."""
     begin = perf_counter()
     if any(no_distance(distances.cells[rows]).any() for rows in blocks(distances.cells)):

@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.live import watch_loop
-from fwtui.live.watch_events import CheckStarted, Report, Superseded, VersionChecked, WatchUpdate
+from fwtui.live.watch_events import CheckEnd, CheckStart, Report, Superseded, WatchUpdate
 from fwtui.live.watch_loop import WatchRequest
 from fwtui.machine import trust
 from fwtui.stream.trials import Finding, Where
@@ -78,7 +78,7 @@ async def test_a_file_is_watched_from_its_choice_to_its_end(
     (tmp_path / "config.toml").write_text(f'kernel_folder = "{tmp_path}"\n')
     (tmp_path / "mine.py").write_text("def plan(:\n")  # what is broken is watched, too
     trust.trust(tmp_path / "mine.py")
-    sitting = FakeSitting(CheckStarted(1), *GOOD)
+    sitting = FakeSitting(CheckStart(1), *GOOD)
     wanted: list[WatchRequest] = []
 
     def made(asked: WatchRequest, times: object) -> FakeSitting:
@@ -95,25 +95,19 @@ async def test_a_file_is_watched_from_its_choice_to_its_end(
         assert wanted[0].path == tmp_path / "mine.py" and "[bold]right" in screen_text(dashboard)
         sitting.says.put(Superseded())
         await until(pilot, lambda: "what was found of the last save is old" in screen_text(dashboard))
-        for told in (
-            CheckStarted(2),
-            *BAD,
-            *BAD[-1:] * 3,
-            Report("verdict", BROKEN, right=False),
-            VersionChecked(BROKEN, False, True),
-        ):
+        for told in (CheckStart(2), *BAD, *BAD[-1:] * 3, Report("verdict", BROKEN, right=False), CheckEnd(BROKEN, False, True)):
             sitting.says.put(told)
         await until(pilot, lambda: "NOT RIGHT  n = 12" in screen_text(dashboard))
         shown = await keyed(pilot)
         assert "rows 8-11, columns" in shown and "■ wrong, of n = 12" in shown and "save 2" in shown
         assert "✗ n = 12" in shown and "n = 1:" not in shown, "the first wrong check is at the top"
         for told in (
-            CheckStarted(3),
-            VersionChecked("", True, True, 0.004),
-            CheckStarted(4),
+            CheckStart(3),
+            CheckEnd("", True, True, 0.004),
+            CheckStart(4),
             *GOOD,
             *TIMED,
-            VersionChecked("", True, True, 0.0012),
+            CheckEnd("", True, True, 0.0012),
         ):
             sitting.says.put(told)
         await until(pilot, lambda: "RIGHT  right in all 4 cases" in screen_text(dashboard))
@@ -141,7 +135,7 @@ async def test_the_last_step_of_the_course_leads_by_prompts(
     (tmp_path / "config.toml").write_text(f'kernel_folder = "{tmp_path}"\n')
     (tmp_path / "mine.py").write_text("def plan(shape, stepwise): ...\n")
     trust.trust(tmp_path / "mine.py")
-    sitting = FakeSitting(CheckStarted(1), *BAD, Report("verdict", BROKEN, right=False))
+    sitting = FakeSitting(CheckStart(1), *BAD, Report("verdict", BROKEN, right=False))
     monkeypatch.setattr(watch_loop, "WatchLoop", lambda asked, times: sitting)
     app = FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), still=True, place="learn", lesson="write-your-own")
     async with app.run_test(size=(60, 16)) as pilot:
@@ -152,7 +146,7 @@ async def test_the_last_step_of_the_course_leads_by_prompts(
         await until(pilot, lambda: "NOT RIGHT" in screen_text(app))
         shown = await keyed(pilot)
         assert "prompt 1 of 5: Save the file" in shown and "■ wrong, of n = 12" in shown
-        for told in (CheckStarted(2), *GOOD, *TIMED, VersionChecked("", True, True)):
+        for told in (CheckStart(2), *GOOD, *TIMED, CheckEnd("", True, True)):
             sitting.says.put(told)
         await until(pilot, lambda: "prompt 2 of 5: Let one block of threads update one tile" in screen_text(app))
         assert "RIGHT  right in all 4 cases" in await keyed(pilot)
@@ -179,7 +173,7 @@ def test_every_wrong_cell_is_seen_and_the_outline_is_around_the_block() -> None:
 
 @pytest.mark.parametrize("size", [(120, 40), (60, 16)], ids=["120x40", "60x16"])
 def test_a_kernel_that_is_wrong(size: tuple[int, int], dashboard: FwtuiApp, snap_compare: Compare) -> None:
-    told = (CheckStarted(5), *BAD, Report("verdict", BROKEN, right=False), VersionChecked(BROKEN, False, True))
+    told = (CheckStart(5), *BAD, Report("verdict", BROKEN, right=False), CheckEnd(BROKEN, False, True))
     sitting = FakeSitting(*told)
 
     async def story(pilot: Pilot[None]) -> None:

@@ -29,10 +29,10 @@ from fwtui.live.watch_events import (
     REASON,
     TIME,
     VERDICT,
-    CheckStarted,
+    CheckEnd,
+    CheckStart,
     Report,
     Superseded,
-    VersionChecked,
     WatchUpdate,
 )
 from fwtui.live.watch_loop import WatchLoop
@@ -283,14 +283,14 @@ class WatchScreen(Dialog):
             self.query_one(PromptLines).show(self._prompt)
             self.on_resize()
         match update:
-            case CheckStarted(number):
+            case CheckStart(number):
                 self.shown = WatchSubject(number)
                 self.query_one("#title", Static).update(Content(_title(self.sitting.request.path, number)))
             case Report():
                 self.shown = self.shown._replace(lines=(*self.shown.lines, update))
             case Superseded():
                 self.shown = self.shown._replace(old=True)
-            case VersionChecked(seconds=seconds):
+            case CheckEnd(seconds=seconds):
                 self._times[self.shown.save] = seconds
                 self.query_one(Curve).show(tuple(self._times.items()))
         self._show()

@@ -12,7 +12,7 @@ from fwtui.experiment.experiment import settle
 from fwtui.learn.course import load_course, prompts_of
 from fwtui.learn.lessons import CourseProgress, Lessons, lessons, session_path
 from fwtui.learn.prompts import CHECKS, Prompted, PromptEvidence, reached
-from fwtui.live.watch_events import CheckStarted, Report, VersionChecked
+from fwtui.live.watch_events import CheckEnd, CheckStart, Report
 from fwtui.sessions.folders import SUFFIX, shipped_folder
 from fwtui.sessions.library import load_model
 from fwtui.stream.model import Model
@@ -280,12 +280,12 @@ def test_the_loop_moves_the_prompts_both_ways() -> None:
     assert prompted.head == "prompt 1 of 5" and "Save the file" in prompted.text
 
     def saved(known: PromptEvidence, right: bool = True) -> str:
-        prompted.update(CheckStarted(1))
+        prompted.update(CheckStart(1))
         for finding in known.findings:
             prompted.update(Report("case", "", finding))
         for used in known.used:
             prompted.update(Report("compiled", "", used=used))
-        prompted.update(VersionChecked("", right, True, None))
+        prompted.update(CheckEnd("", right, True, None))
         return prompted.head
 
     assert saved(STEPS[2]) == "prompt 4 of 5"

@@ -14,7 +14,7 @@ from fwtui.commands.new import python
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran
 from fwtui.live.samplers import WarpSampling
-from fwtui.live.watch_events import POLL_SECONDS, CheckStarted, FileWatcher, Report, Superseded, VersionChecked, WatchUpdate
+from fwtui.live.watch_events import POLL_SECONDS, CheckEnd, CheckStart, FileWatcher, Report, Superseded, WatchUpdate
 from fwtui.live.watch_loop import Benchmarks, TimedSave, WatchLoop, WatchRequest
 from fwtui.stream import events
 from fwtui.stream.listing import CodeLine, Listing
@@ -108,12 +108,7 @@ class FakeAttempts:
 
 
 def sitting(
-    path: Path,
-    times: FakeTimes,
-    clock: Clock,
-    found: Compiled,
-    tried: Callable[[], list[Finding]],
-    later: Iterable[Finding] = (),
+    path: Path, times: FakeTimes, clock: Clock, found: Compiled, tried: Callable[[], list[Finding]], later: Iterable[Finding] = ()
 ) -> WatchLoop:
     asked = WatchRequest(path, "mine", DeviceId("simulator"), (9, 0), 512)
     return WatchLoop(asked, times, FileWatcher(path, clock), attempts=FakeAttempts(found, tried, later))  # type: ignore[arg-type]
@@ -142,9 +137,9 @@ def test_reports_come_in_the_order_of_their_availability(path: Path) -> None:
         "n = 512: 1 ms",
         "It is bottleneck memory.",
     ]
-    assert told[0] == CheckStarted(1) and times.parents == ["katz-kider"]
+    assert told[0] == CheckStart(1) and times.parents == ["katz-kider"]
     end = told[-1]
-    assert isinstance(end, VersionChecked) and end.right and end.tried
+    assert isinstance(end, CheckEnd) and end.right and end.tried
     assert end.seconds == 0.001
 
 
@@ -152,7 +147,7 @@ def test_instruction_facts_of_the_main_phase_follow_the_verdict(path: Path) -> N
     code = Listing(mix={"LDS.128": 4, "FADD": 8, "FMNMX": 8}, relaxations=8, total=20)
     found = Compiled(tuple(replace(USED, op=op, phase=op, listing=code) for op in ("pivot", "rest")))
     told = judged(path, FakeTimes(), found)
-    after = next(place for place, one in enumerate(told) if isinstance(one, VersionChecked))
+    after = next(place for place, one in enumerate(told) if isinstance(one, CheckEnd))
     assert sentences(told[after:]) == [
         "sm_90: rest: 2.50 instructions per relaxation of a thread, so a multiprocessor can issue at most 51.2 relaxations per "
         "cycle; 0.50 loads from shared memory per relaxation; 8 of 20 instructions are FADD, 8 FMNMX, 4 LDS.128 (derived from "
@@ -231,7 +226,7 @@ def test_an_incorrect_kernel_is_not_timed(
     told = judged(path, times, found, tried)
     assert sentences(told) == said and times.last == []
     end = told[-1]
-    assert isinstance(end, VersionChecked) and not end.right and end.tried == was_tried
+    assert isinstance(end, CheckEnd) and not end.right and end.tried == was_tried
     assert end.seconds is None
 
 
@@ -239,7 +234,7 @@ def test_a_result_that_is_wrong_only_at_size_changes_the_verdict(path: Path) -> 
     wrong = Finding(case="n = 512", outcome="wrong", sentence="n = 512: wrong", n=512)
     told = judged(path, FakeTimes(Report("case", "n = 512: wrong", wrong)))
     assert sentences(told)[-3:] == ["right in 1 case, up to n = 1", "n = 512: wrong", "n = 512: wrong"]
-    assert isinstance(told[-1], VersionChecked) and not told[-1].right
+    assert isinstance(told[-1], CheckEnd) and not told[-1].right
 
 
 def test_a_slow_tool_may_change_the_verdict_and_a_harmless_race_leaves_it(path: Path) -> None:
@@ -248,14 +243,14 @@ def test_a_slow_tool_may_change_the_verdict_and_a_harmless_race_leaves_it(path: 
     loop = sitting(path, times, Clock(), Compiled(), lambda: RIGHT, [race])
     told = list(loop.run(Event(), once=True))
     assert sentences(told)[-4:] == ["right in 1 case, up to n = 1", "timed", "it writes beside", "it writes beside"]
-    first, last = (one for one in told if isinstance(one, VersionChecked))
+    first, last = (one for one in told if isinstance(one, CheckEnd))
     assert first.right and told.index(first) == told.index(last) - 3 and not last.right
     assert (first.seconds, last.verdict, last.seconds) == (0.5, "it writes beside", None)
     race = Finding(case="racecheck", outcome="is_unreliable", sentence="threads race")
     loop = sitting(path, FakeTimes(Report("time", "timed", seconds=0.5)), Clock(), Compiled(), lambda: RIGHT, [race])
     told = list(loop.run(Event(), once=True))
     assert ("threads race", None) in [(said.sentence, said.right) for said in told if isinstance(said, Report)]
-    assert all(one.right for one in told if isinstance(one, VersionChecked))
+    assert all(one.right for one in told if isinstance(one, CheckEnd))
 
 
 @pytest.mark.parametrize(("outcome", "looks"), [("broken", True), ("hung", False)])
@@ -264,7 +259,7 @@ def test_a_kernel_that_hung_is_not_given_to_a_slow_tool(path: Path, outcome: str
     outside = Finding(case="memcheck", outcome="broken", sentence="it writes outside its memory")
     told = judged(path, FakeTimes(), tried=tried, later=[outside])
     assert (outside.sentence in sentences(told)) == looks
-    assert len([one for one in told if isinstance(one, VersionChecked)]) == 1
+    assert len([one for one in told if isinstance(one, CheckEnd)]) == 1
 
 
 def test_a_save_during_a_test_restarts_it_and_keeps_the_last_timed_result(path: Path) -> None:
@@ -281,12 +276,12 @@ def test_a_save_during_a_test_restarts_it_and_keeps_the_last_timed_result(path: 
     times = FakeTimes(Report("time", "timed", seconds=0.5))
     told = list(sitting(path, times, clock, Compiled(), tried).run(ended))
     assert [type(one) for one in told if not isinstance(one, Report)] == [
-        CheckStarted,
+        CheckStart,
         Superseded,
-        CheckStarted,
-        VersionChecked,
-        CheckStarted,
-        VersionChecked,
+        CheckStart,
+        CheckEnd,
+        CheckStart,
+        CheckEnd,
     ]
     assert times.last == [None, 2]
 
