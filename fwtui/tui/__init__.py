@@ -162,7 +162,7 @@ def render(
         text, complete = asyncio.run(
             picture(path, at, size, plain=out.suffix == ".txt", place=screen, look=load_appearance(settings))
         )
-    with whole_file(out) as file:
+    with atomic_write(out) as file:
         file.write(text.encode())
     return complete
 

@@ -86,7 +86,7 @@ class Deltas(TextPanel[Pair | None]):
             lines += [line(""), *rank_lines(subject.entrant.run, ranks, width)]
         for entrant in (subject.entrant, subject.baseline):
             if warning := phases_doubt(entrant.run):
-                lines += hanging_indent(shortened(entrant.label, LABEL - 1), LABEL, [warning], width)
+                lines += hanging_indent(truncate(entrant.label, LABEL - 1), LABEL, [warning], width)
         return lines
 
 

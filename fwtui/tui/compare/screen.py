@@ -297,13 +297,13 @@ class CompareScreen(Frame):
 
     def bring(self, name: str) -> None:
         """Read another session in the background."""
-        self.show_message(f"opening {clean(Path(name).name)}")
+        self.show_message(f"opening {sanitise(Path(name).name)}")
         in_background(self, partial(read, name), self.add_session, "reader")
 
     def add_session(self, found: tuple[str, Model | str]) -> None:
         name, model = found
         if isinstance(model, str):
-            self.show_message(clean(model), "error")
+            self.show_message(sanitise(model), "error")
         elif not model.runs:
             self.show_message(f"{name} contains no runs", "warning")
         elif len(self._others) >= MAX_SESSIONS and name not in self._others:

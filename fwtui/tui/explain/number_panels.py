@@ -73,7 +73,7 @@ class PhaseTable(TextPanel[PhaseTableSubject | None]):
         for one in subject.lines:
             formulas = [formula(subject.roofs, one)] if subject.formulas and one.roofline_seconds is not None else []
             if one.key and (formulas or not wide):
-                name = shortened(one.title, title - 1)
+                name = truncate(one.title, title - 1)
                 rows += hanging_indent(name, title, formulas if wide else [str(one.limiter), *formulas], width)
         if notes := sum_notes(run):
             rows += line((notes[0], f"{MUTED} {struck}".rstrip())).wrap(width)

@@ -364,7 +364,7 @@ class RunScreen(SessionScreen):
 
     def _admit(self, path: Path) -> None:
         def chosen(kernel: str) -> None:
-            self.show_message(f"{self.key_of('watch')} judges {clean(path.name)} at each save")
+            self.show_message(f"{self.key_of('watch')} judges {sanitise(path.name)} at each save")
             self.choose(kernel)
 
         load(self, path, chosen)

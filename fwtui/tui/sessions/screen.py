@@ -126,7 +126,7 @@ class Details(TextPanel["LibraryEntry | None"]):
         found = [line((subject.title or subject.name, STRONG))]
         found += hanging_indent("recorded", INDENT, [*filter(None, (created, subject.machine, subject.gpu))], width, most=2)
         if subject.runs:
-            runs = [units.counted(subject.runs, "run"), *(clean(kernel) for kernel in subject.kernels)]
+            runs = [units.counted(subject.runs, "run"), *(sanitise(kernel) for kernel in subject.kernels)]
             found += hanging_indent("runs", INDENT, [*runs, f"n {some([str(n) for n in subject.sizes])}"], width, most=2)
             best = units.rate(subject.best_rate) if subject.best_rate else "no verified run"
             parts = [best, f"{units.clock(subject.condition.duration)} long", units.memory(subject.size)]

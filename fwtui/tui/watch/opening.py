@@ -61,7 +61,7 @@ def load(frame: Frame, path: Path, take: Callable[[str], None]) -> None:
             remember(frame.view, path)
             take(kernel)
 
-    frame.show_message(f"loading {clean(path.name)}")
+    frame.show_message(f"loading {sanitise(path.name)}")
     in_background(frame, partial(admit, path), loaded, "kernel", lambda error: frame.show_message(str(error), "error"))
 
 

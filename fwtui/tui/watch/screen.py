@@ -338,7 +338,7 @@ class WatchScreen(Dialog):
         except SuspendNotSupported:
             self.show_message("this terminal cannot be given to an editor; edit the file in another one")
         except (OSError, ValueError) as error:
-            self.show_message(f"{clean(command)} did not start: {why(error)}; set EDITOR")
+            self.show_message(f"{sanitise(command)} did not start: {os_error_reason(error)}; set EDITOR")
 
 
 def _title(path: Path, save: int) -> str:
