@@ -20,7 +20,7 @@ from fwtui.api.options import parse
 from fwtui.commands import export
 from fwtui.commands.support.printing import runs
 from fwtui.common import units
-from fwtui.common.atomic_file import whole_file
+from fwtui.common.atomic_file import atomic_write
 from fwtui.common.errors import Refused
 from fwtui.common.text import sanitise
 from fwtui.experiment.user_kernel_registry import name_for
@@ -113,7 +113,7 @@ class Session:
             content = gzip.decompress(content)
         if out.suffix == ".gz":
             content = gzip.compress(content, mtime=0)
-        with whole_file(out, force=False) as file:
+        with atomic_write(out, force=False) as file:
             file.write(content)
         return out
 

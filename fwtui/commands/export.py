@@ -27,7 +27,7 @@ from fwtui.commands.support.display_options import (
 )
 from fwtui.commands.support.stderr_reporter import drawing_progress, print_message, session_exit_code
 from fwtui.common import gc_pause, units
-from fwtui.common.atomic_file import check_place, whole_file
+from fwtui.common.atomic_file import atomic_write, check_writable
 from fwtui.common.errors import Refused
 from fwtui.common.text import quoted
 from fwtui.machine.settings import Settings
@@ -90,7 +90,7 @@ def execute(args: argparse.Namespace) -> int:
     in_parquet = export.parquet_writer() if form == "parquet" else None
     path = resolve(args.session)
     if args.out is not None:
-        check_place(args.out, str(path), force=args.force)
+        check_writable(args.out, str(path), force=args.force)
     what = args.what or "runs"
     if (form, what) == ("md", "runs"):
         model, complete = load_model(path)
@@ -100,7 +100,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.out is None:
         WRITERS[form](rows, sys.stdout)
     elif in_parquet is not None:
-        with whole_file(args.out, force=args.force) as file:
+        with atomic_write(args.out, force=args.force) as file:
             try:
                 in_parquet(rows, file)
             except OSError as error:  # pyarrow's own words are about itself
@@ -116,7 +116,7 @@ def _trace(args: argparse.Namespace) -> int:
     if args.what is not None:
         raise Refused(f"{quoted(Path(args.out).name)} contains the whole session, not one table; omit {args.what!r}")
     path = resolve(args.session)
-    check_place(args.out, str(path), force=args.force)
+    check_writable(args.out, str(path), force=args.force)
     with open_session(path) as session, _text_file(args.out, args.force) as file:
         # apart from kinds of a newer version
         all_events = (line.event for line in session.lines() if isinstance(line.event, events.Event))
@@ -147,7 +147,7 @@ def _replay(args: argparse.Namespace) -> int:
         raise Refused(f"{quoted(Path(args.out).name)} contains the whole replay, not one table; omit {args.what!r}")
     outs, source = (args.out, *args.also), resolve(args.session)
     for out in outs:
-        check_place(out, str(source), force=args.force)
+        check_writable(out, str(source), force=args.force)
         if [Path(other).resolve() for other in outs].count(Path(out).resolve()) > 1:
             raise Refused(f"{quoted(Path(out).name)} is named twice; pass a different name for each file")
     rate = max(KINDS[Path(out).suffix].rate for out in outs)
@@ -155,7 +155,7 @@ def _replay(args: argparse.Namespace) -> int:
     for out in outs:
         kind = KINDS[suffix := Path(out).suffix]
         content, film = encode(whole, suffix)
-        with whole_file(out, force=args.force) as file:
+        with atomic_write(out, force=args.force) as file:
             file.write(content)
         result = f"{units.counted(len(film.frames), 'picture')} of {units.duration(film.duration)}, {units.memory(len(content))}"
         print_message(f"{Path(out).name} is {kind.title}: {result}")
@@ -200,5 +200,5 @@ def _cut(args: argparse.Namespace, rate: float) -> FilmCut:
 @contextmanager
 def _text_file(name: str, force: bool) -> Iterator[io.TextIOWrapper]:
     """Open a text file that is written whole or not at all."""
-    with whole_file(name, force=force) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
+    with atomic_write(name, force=force) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
         yield text

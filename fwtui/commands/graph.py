@@ -34,4 +34,4 @@ def execute(args: argparse.Namespace) -> int:
         on_signals(leave)  # compiled code raises nothing
         from fwtui.measure.save_graph import TOO_LARGE, save
 
-        return reported(lambda: save(experiment, args.out or "", args.force), TOO_LARGE)
+        return run_reporting_errors(lambda: save(experiment, args.out or "", args.force), TOO_LARGE)

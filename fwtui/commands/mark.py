@@ -14,8 +14,8 @@ from threading import Event, Thread
 
 from fwtui.commands import add_force_option
 from fwtui.commands.support.stderr_reporter import print_message
-from fwtui.common.atomic_file import check_place, whole_file
-from fwtui.common.errors import Refused, why
+from fwtui.common.atomic_file import atomic_write, check_writable
+from fwtui.common.errors import Refused, os_error_reason
 from fwtui.common.exit_codes import OK, SIGNALLED, USAGE, WRONG
 from fwtui.common.signals import Stopped, on_signals, stop
 from fwtui.common.text import quoted, sanitise
@@ -73,9 +73,9 @@ def _lost(complete: bool) -> str:
 
 def _write(session: Path, out: str, force: bool = False) -> int:
     """Write the text of a session."""
-    check_place(out, str(session), force=force)
+    check_writable(out, str(session), force=force)
     text, sketched = notes.text_of(session)
-    with whole_file(out, force=force) as file:
+    with atomic_write(out, force=force) as file:
         file.write(text.encode())
     print_message(f"{'a skeleton of cue cards is' if sketched else 'the cue cards are'} in {sanitise(out)}")
     return OK
@@ -98,7 +98,7 @@ def _edit(args: argparse.Namespace, source: Path) -> int:
     out = Path(args.out or source)
     _check_out(out)
     if args.out:
-        check_place(out, force=args.force)
+        check_writable(out, force=args.force)
     text = out.with_name(f"{stem(out)}.md")
     if not text.exists():
         _write(source, str(text))

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import fwtui_kernels
-from fwtui.common.atomic_file import whole_file
+from fwtui.common.atomic_file import atomic_write
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK
 from fwtui.common.text import quoted, sanitise
@@ -54,7 +54,7 @@ def execute(args: argparse.Namespace) -> int:
     name = name_for(path.absolute())
     texts = cuda(args.rung or CUDA[0], args.include, args.define) if args.cuda else {".py": python(args.rung, name)}
     with ExitStack() as whole:  # all of them or none
-        files = {suffix: whole.enter_context(whole_file(path.with_suffix(suffix), force=False)) for suffix in texts}
+        files = {suffix: whole.enter_context(atomic_write(path.with_suffix(suffix), force=False)) for suffix in texts}
         for suffix, file in files.items():
             file.write(texts[suffix].encode())
             file.flush()

@@ -14,7 +14,7 @@ from fwtui.commands.support.display_options import (
     parse_screen,
 )
 from fwtui.commands.support.stderr_reporter import session_exit_code
-from fwtui.common.atomic_file import check_place
+from fwtui.common.atomic_file import check_writable
 from fwtui.common.errors import Refused
 from fwtui.machine.settings import Settings
 from fwtui.sessions.library import resolve
@@ -41,5 +41,5 @@ def execute(args: argparse.Namespace) -> int:
     # only options, not settings: the same command draws the same picture everywhere
     look = merge_settings(args, Settings(Path()))
     path = resolve(args.session)
-    check_place(out, str(path), force=args.force)
+    check_writable(out, str(path), force=args.force)
     return session_exit_code(path, render(path, args.at, size, out, screen, look))

@@ -13,7 +13,7 @@ from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import WRONG
 from fwtui.common.signals import leave, on_signals
-from fwtui.common.streams import flushed, report, reported
+from fwtui.common.streams import flush_output, report, run_reporting_errors
 from fwtui.graphs.file_options import AUTO, NO_EDGE_HELP, STDIN, UNDIRECTED_HELP, WEIGHT_HELP
 from fwtui.graphs.formats import read_help
 

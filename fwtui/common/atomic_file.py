@@ -23,7 +23,7 @@ NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @contextlib.contextmanager
-def whole_file(
+def atomic_write(
     path: str | os.PathLike[str], done: str = "written", instead: str = "choose another place", force: bool = True
 ) -> Iterator[IO[bytes]]:
     """Open a temporary binary file that takes the path once it is complete; devices such as /dev/null are written directly.
@@ -64,7 +64,7 @@ def _is_device(path: Path) -> bool:
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
-def check_place(path: str | os.PathLike[str], *read: str, force: bool = True) -> None:
+def check_writable(path: str | os.PathLike[str], *read: str, force: bool = True) -> None:
     """Check, before the work, that a file can be written there.
 
     Raises Refused if nothing can be written, an input file would be overwritten, or, without `force`, any file.
@@ -83,7 +83,7 @@ def check_place(path: str | os.PathLike[str], *read: str, force: bool = True) ->
         with contextlib.suppress(OSError, ValueError):  # the later open reports it
             same = os.path.samefile(path, source)
         if same:
-            raise Refused(f"{clean(out.name)} is the input, and would be overwritten; choose another name")
+            raise Refused(f"{sanitise(out.name)} is the input, and would be overwritten; choose another name")
     if not force and not _is_device(out):
         _check_new(out, ", or pass --force")
 
@@ -94,7 +94,7 @@ def _check_new(out: Path, way: str = "") -> None:
 
 
 def _exists(path: str | os.PathLike[str], way: str = "") -> Refused:
-    name = clean(os.fspath(path))
+    name = sanitise(os.fspath(path))
     if not os.path.exists(path):
         return Refused(f"{name} is a link to a file that does not exist; remove the link, or choose another name")
     return Refused(f"{name} exists already and is not overwritten; choose another name{way}")

@@ -11,7 +11,7 @@ import numpy as np
 import psutil
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.graphs.adjacency import Adjacency, Arcs, GivenGraph, LazyGraph, both_ways
 from fwtui.graphs.arc_lines import shortest
 from fwtui.graphs.bounds import held_below
@@ -52,7 +52,7 @@ def load_lazily(
     if path == STDIN:
         name, suffix = STDIN_NAME, ""
     else:
-        name, suffix = clean(Path(path).name), suffix_of(path)
+        name, suffix = sanitise(Path(path).name), suffix_of(path)
     arrays = not suffix or read_suffixes()[suffix].says("ARRAYS")
     most = max(MAX_BYTES, psutil.virtual_memory().available // _SHARE) if arrays else MAX_BYTES
     with refused_for_room(name, limits.dtype):

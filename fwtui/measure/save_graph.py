@@ -24,7 +24,7 @@ def save(experiment: Experiment, out: str, force: bool = True) -> None:
     """Save or print the graph. Raises Refused if it cannot be made, saved or shown."""
     if out:
         written_as(out)
-        check_place(out, experiment.file, force=force)
+        check_writable(out, experiment.file, force=force)
         if experiment.real and not experiment.file:
             check_whole(Path(out), False)
         if not experiment.file:

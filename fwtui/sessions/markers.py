@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from fwtui.common.atomic_file import whole_file
+from fwtui.common.atomic_file import atomic_write
 from fwtui.common.errors import Refused
 from fwtui.common.text import sanitise
 from fwtui.sessions.library import some
@@ -139,9 +139,11 @@ def _write(
 ) -> bool:
     """Write a session of these lines, one at a time; they are read from `source`. Return whether that had lost no events."""
     if Path(out).suffix == ".gz":
-        name = clean(Path(out).name)
-        raise Refused(f"{name} would be packed, and a session is written unpacked; write {clean(Path(out).stem)}, then gzip it")
-    with whole_file(out, "recorded to", "free some space or choose another place", force=replaces) as file:
+        name = sanitise(Path(out).name)
+        raise Refused(
+            f"{name} would be packed, and a session is written unpacked; write {sanitise(Path(out).stem)}, then gzip it"
+        )
+    with atomic_write(out, "recorded to", "free some space or choose another place", force=replaces) as file:
         writer = SessionWriter(Path(file.name), os.dup(file.fileno()), header + b"\n")
         try:
             writer.copy(lines)

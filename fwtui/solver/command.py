@@ -17,7 +17,7 @@ from fwtui.common.atomic_file import check_writable
 from fwtui.common.errors import Refused
 from fwtui.common.signals import undo_on_signal
 from fwtui.common.streams import report
-from fwtui.common.text import clean, quoted
+from fwtui.common.text import quoted, sanitise
 from fwtui.graphs.file_options import STDIN, FileOptions
 from fwtui.graphs.graph_file import MAX_BYTES, STDIN_NAME, open_graph_file
 from fwtui.graphs.graph_limits import GraphLimits
@@ -40,7 +40,7 @@ def carry_out(request: argparse.Namespace, begun: float) -> None:
     """
     if request.out:
         output.check_out(request.out, bool(request.pairs or request.source), request.paths)
-        check_place(request.out, request.graph, request.pairs, request.sources, request.targets, force=request.force)
+        check_writable(request.out, request.graph, request.pairs, request.sources, request.targets, force=request.force)
     elif request.paths and not request.pairs:
         raise Refused("--paths needs an output file; pass -o OUT or --pairs FILE too, or --from and --to for one path")
     progress = SolveProgress(sys.stderr)
@@ -89,7 +89,7 @@ def carry_out(request: argparse.Namespace, begun: float) -> None:
 
 def _listed(path: str, vertices: Vertices, titles: tuple[str, ...], what: str, once: bool = False) -> list[tuple[int, ...]]:
     """The vertices in a file, some on each line, under these titles, if any. Raises Refused, naming file and line."""
-    name = STDIN_NAME if path == STDIN else clean(Path(path).name)
+    name = STDIN_NAME if path == STDIN else sanitise(Path(path).name)
     cycles, rows_seen = list[tuple[int, ...]](), set[tuple[int, ...]]()
     with open_graph_file(path, name, MAX_BYTES) as (file, size):
         form, source = Form("", "\t" if b"\t" in file.peek() else ","), GraphFile(file, name, size, MAX_BYTES, "", GraphLimits())

@@ -64,7 +64,7 @@ def save(
     `at_once`: about that many rows of a Parquet file are one group. Without `force` no existing file is overwritten.
     """
     suffix = Path(path).suffix.lower()
-    with whole_file(path, force=force) as file:
+    with atomic_write(path, force=force) as file:
         if suffix == ".npy":
             np.save(file, result.distances, allow_pickle=False)
         elif suffix == ".npz":

@@ -15,8 +15,8 @@ import pytest
 from fwtui.analysis import export
 from fwtui.common import atomic_file
 from fwtui.common.as_json import as_json
-from fwtui.common.atomic_file import sync, whole_file
-from fwtui.common.child_process import NotStarted
+from fwtui.common.atomic_file import atomic_write, sync
+from fwtui.common.child_process import StartError
 from fwtui.common.errors import Failed, NoGpu, Refused
 from fwtui.common.streams import flush_output, prepare_streams, run_reporting_errors
 from fwtui.common.temporary_folder import temporary_folder
@@ -93,7 +93,7 @@ def test_a_file_is_on_the_disk_before_it_has_its_name(force: bool, tmp_path: Pat
     path, done = tmp_path / "out", list[str]()
     monkeypatch.setattr(atomic_file, "sync", lambda descriptor: done.append(os.readlink(f"/proc/self/fd/{descriptor}")))
     monkeypatch.setattr(os, "replace", lambda source, target, replace=os.replace: (done.append("named"), replace(source, target)))
-    with whole_file(path, force=force) as file, io.TextIOWrapper(file) as text:
+    with atomic_write(path, force=force) as file, io.TextIOWrapper(file) as text:
         text.write("whole")
     assert path.read_text() == "whole" and done.pop() == str(tmp_path)
     assert done == [done[0], "named"] and done[0].startswith(f"{tmp_path}/")
@@ -101,9 +101,9 @@ def test_a_file_is_on_the_disk_before_it_has_its_name(force: bool, tmp_path: Pat
 
 def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "out"
-    with pytest.raises(Refused, match="out exists already and is not overwritten"), whole_file(path, force=False):
+    with pytest.raises(Refused, match="out exists already and is not overwritten"), atomic_write(path, force=False):
         path.write_text("theirs")
-    with pytest.raises(Refused, match="exists already"), whole_file(path, force=False):
+    with pytest.raises(Refused, match="exists already"), atomic_write(path, force=False):
         pytest.fail("it was opened")
     assert [*tmp_path.iterdir()] == [path] and path.read_text() == "theirs"
 
