@@ -28,7 +28,7 @@ def random_graphs(seed: int, count: int) -> Iterator[Experiment]:
 
 def run_all(devices: str, kernel: str, asked: Sequence[Experiment], brief: bool, tile: int) -> list[Run]:
     """Run all experiments in one job on these devices and compare each cell with SciPy."""
-    job = RankJob(devices, 60.0, time.monotonic(), worker_environment("real"))
+    job = MpiJob(devices, 60.0, time.monotonic(), worker_environment("real"))
     model, end = Model(), time.monotonic() + MANY
     try:
         for number, experiment in enumerate(asked):

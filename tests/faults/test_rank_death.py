@@ -95,7 +95,7 @@ def test_a_rank_that_stops_is_named_and_the_job_is_ended(live: Live, monkeypatch
 @contextmanager
 def job_with(**given: str) -> Iterator[Live]:
     """Return a session that starts its jobs with another command."""
-    session = Live(telemetry_hz=0, job=partial(RankJob, **given))
+    session = Live(telemetry_hz=0, job=partial(MpiJob, **given))
     try:
         yield session
     finally:

@@ -61,6 +61,6 @@ def test_kernels_that_are_correct_in_the_simulator_are_correct_on_a_gpu(name: st
 
 @pytest.mark.parametrize("file", [BLOCKED, BY_VERTEX])
 def test_correct_kernels_are_verified_and_timed(file: str) -> None:
-    found = list(trial("mine", FIRST_GPU, sizes=(512,), path=FOLDER / file, seconds=60.0))
+    found = list(run_kernel_test("mine", FIRST_GPU, sizes=(512,), path=FOLDER / file, seconds=60.0))
     assert verdict(found) == "right in all 12 cases, up to n = 512", verdict(found)
     assert all(finding.seconds for finding in found if finding.n)

@@ -30,7 +30,7 @@ def test_every_type_tile_size_and_launch_mode_equals_scipy(engine: Any, name: st
 
 
 def test_a_run_reports_the_compilers_and_the_timers_results(engine: Any) -> None:
-    admit_here("tile_64", str(EXAMPLES / "tile_64.py"), "")
+    register_here("tile_64", str(EXAMPLES / "tile_64.py"), "")
     run = ran(engine, Experiment(kernel="tile_64", n=1024, repeats=5)).runs[1]
     assert run.verified
     occupancy = {e.op: e for e in run.occupancies}

@@ -16,7 +16,7 @@ from fwtui.analysis.compare import speedup
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.common import units
 from fwtui.common.text import truncate
-from fwtui.engine import kernel_instance
+from fwtui.engine.kernel_instance import load_kernel
 from fwtui.stream import events
 from fwtui.stream.model import Evidence
 from fwtui.stream.stages import STAGES
@@ -219,7 +219,7 @@ def test_a_run_too_short_for_counters_has_none() -> None:
 
 
 def test_every_measured_stage_has_a_title() -> None:
-    files = [*Path(measure.__path__[0]).glob("*.py"), Path(loaded.__file__)]
+    files = [*Path(measure.__path__[0]).glob("*.py"), Path(load_kernel.__file__)]
     source = "".join(path.read_text() for path in files)
     names = set(re.findall(r'\bstage\("([^"]+)"', source))
     assert {"read", "graph", "clean", "phases"} <= names == set(STAGES) - {"answers"}
@@ -326,7 +326,7 @@ def test_a_phase_names_its_bound() -> None:
 
 
 def test_a_truncated_name_ends_with_an_ellipsis() -> None:
-    assert [shortened("base cases", cells) for cells in (10, 9, 1)] == ["base cases", "base cas…", "…"]
+    assert [truncate("base cases", cells) for cells in (10, 9, 1)] == ["base cases", "base cas…", "…"]
     long = tuple(events.PhaseName(p.key, f"{p.title} of Floyd and Warshall") for p in scenes.PHASES)
     run = scenes.run(1, 1.0, scenes.experiment("katz-kider"))
     told = [msgspec.structs.replace(e, phases=long) if isinstance(e, events.RunStarted) else e for e in run]

@@ -112,7 +112,7 @@ def test_the_first_to_close_is_found_whatever_closes_later() -> None:
 
 @on_linux
 def test_no_first_death_is_found_without_epoll_or_after_an_earlier_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    first_end = FirstEnd(2)
+    first_end = ExitWatcher(2)
     opened = os.open(first_end.paths[0], os.O_WRONLY)
     first_end.watch()
     os.close(opened)

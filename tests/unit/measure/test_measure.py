@@ -253,5 +253,5 @@ CudaError, CudaSupportError = (type(name, (RuntimeError,), {}) for name in ("Cud
     ],
 )
 def test_an_error_in_a_run_is_named_and_marks_a_lost_worker(error: Exception, code: str, words: str, lost: bool) -> None:
-    told = diagnosis(error)
+    told = diagnose(error)
     assert (told[0], told[2]) == (code, lost) and words in told[1]

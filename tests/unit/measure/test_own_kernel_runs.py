@@ -28,7 +28,7 @@ def _not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def ran(path: Path, **more: Any) -> list[events.Event]:
     """Return the recorded events of a run on seven vertices."""
-    admit_here("mine", str(path), "")
+    register_here("mine", str(path), "")
     said: list[events.Event] = []
     asked = settle(Experiment(kernel="mine", n=7, repeats=2, verify="full"))
     job = RunContext(1, asked, kernel_named("mine"), HostEngine(Target("cpu")), never, said.append, time.monotonic)
