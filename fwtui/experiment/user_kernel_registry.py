@@ -96,7 +96,7 @@ def located(text: str) -> Path:
     if not path.is_file():
         raise Refused(f"the kernel {quoted(text)} is not a file; pass a Python file with plan and build")
     if size > MAX_FILE_BYTES:
-        raise Refused(f"{clean(path.name)} has {size} bytes, more than the maximum of {MAX_FILE_BYTES}; choose another")
+        raise Refused(f"{sanitise(path.name)} has {size} bytes, more than the maximum of {MAX_FILE_BYTES}; choose another")
     return path.resolve()
 
 

@@ -62,7 +62,7 @@ def resolve_kernel(experiment: Settled, path: str) -> Kernel:
 def describe_user_error(error: BaseException, name: str) -> str:
     """What is wrong in the file of that kernel, if it is one of the user's, in one sentence."""
     path = path_of(name)
-    return clean(describe_error(error, Path(path))) if path else ""
+    return sanitise(describe_error(error, Path(path))) if path else ""
 
 
 def recorded_plan(kernel: Kernel, shape: Shape) -> Iterator[dict[str, Any]]:

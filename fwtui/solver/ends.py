@@ -10,7 +10,7 @@ import psutil
 
 from fwtui.common import units
 from fwtui.common.errors import Refused
-from fwtui.common.memory import KEPT_FREE
+from fwtui.common.malloc_arenas import KEPT_FREE
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.solver.paths import Paths
 from fwtui.solver.result import Result, Stats
