@@ -42,8 +42,10 @@ class Inputs:
             self._last = None  # so that two graphs are never in memory at once
             if experiment.file:
                 most = SIMULATOR_MAX_N if engine.target.backend == "simulator" else kernel.max_n
-                with job.stage("read", stamp[1]):
-                    graph = read(experiment.file, experiment.dtype, most, tell=job.progress("read"), options=experiment.reading)
+                with context.stage("read", stamp[1]):
+                    graph = read(
+                        experiment.file, experiment.dtype, most, tell=context.progress("read"), options=experiment.reading
+                    )
             else:
                 graph = self._generated(context)
             self._last = key, graph
