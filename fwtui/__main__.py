@@ -23,9 +23,9 @@ from fwtui.commands.support.command_parser import CommandParser
 from fwtui.common import gc_pause
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.common.exit_codes import EXIT_CODES, NO_GPU, SIGNALLED, USAGE
-from fwtui.common.signals import handlers_kept, leave, on_signals
-from fwtui.common.streams import flushed, ready_streams, report, unwritten
-from fwtui.common.text import instead, quoted
+from fwtui.common.signals import leave, on_signals, restore_handlers
+from fwtui.common.streams import flush_output, prepare_streams, report, report_write_error
+from fwtui.common.text import quoted, suggest
 from fwtui.common.version import __version__
 
 

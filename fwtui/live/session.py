@@ -15,8 +15,8 @@ import msgspec
 from fwtui.analysis import limits
 from fwtui.analysis.answers import why_none
 from fwtui.common.environment import worker_environment
-from fwtui.common.errors import Corrupt, Refused, why
-from fwtui.common.text import clean
+from fwtui.common.errors import Corrupt, Refused, os_error_reason
+from fwtui.common.text import sanitise
 from fwtui.common.version import __version__
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import msgspec
 
-from fwtui.common.child_process import ChildProcess, python
+from fwtui.common.child_process import ChildProcess, module_command
 from fwtui.common.cores import usable_cores
-from fwtui.common.text import clean
+from fwtui.common.text import sanitise
 from fwtui.common.version import __version__
 from fwtui.stream import events
 from fwtui.stream.event import Cache
@@ -168,5 +168,5 @@ def install_command(
 ) -> str:
     """A shell line that installs a requirement into the environment of that Python, which is the running one."""
     if package("pip") is None:
-        return f"uv pip install --python {shlex.quote(python)} {shlex.quote(requirement)}"
-    return f"{shlex.quote(python)} -m pip install {shlex.quote(requirement)}"
+        return f"uv pip install --module_command {shlex.quote(module_command)} {shlex.quote(requirement)}"
+    return f"{shlex.quote(module_command)} -m pip install {shlex.quote(requirement)}"
