@@ -173,10 +173,10 @@ def _check_out(out: str | os.PathLike[str]) -> None:
     """Raises Refused if a session cannot be written there, whatever is there."""
     if os.fspath(out).endswith(PACKED):
         raise Refused(
-            f"{clean(os.path.basename(out))} would be compressed, but sessions are written uncompressed; pass -o talk{SUFFIX}"
+            f"{sanitise(os.path.basename(out))} would be compressed, but sessions are written uncompressed; pass -o talk{SUFFIX}"
         )
     if in_use(Path(out)):
-        raise Refused(f"{clean(os.path.basename(out))} is being recorded; wait for its end, or pass -o talk{SUFFIX}")
+        raise Refused(f"{sanitise(os.path.basename(out))} is being recorded; wait for its end, or pass -o talk{SUFFIX}")
 
 
 def _place(text: str) -> Mark:

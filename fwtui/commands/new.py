@@ -43,13 +43,15 @@ def execute(args: argparse.Namespace) -> int:
         better = sanitise(str(path.with_suffix(".py")))
         raise Refused(f"{quoted(args.file)} does not end in .py, as a kernel's file must; write {better}")
     if not path.parent.is_dir():
-        raise Refused(f"there is no folder {clean(str(path.parent))} to write {clean(path.name)} in; create it or choose another")
+        raise Refused(
+            f"there is no folder {sanitise(str(path.parent))} to write {sanitise(path.name)} in; create it or choose another"
+        )
     if not args.cuda and (args.include or args.define):
         raise Refused("--include and -D are for kernels in CUDA C++; add --cuda")
     for folder in args.include:
         if not (path.parent / folder).is_dir():
             raise Refused(
-                f"there is no folder {quoted(folder)} next to {clean(path.name)} for --include; create it, or pass another"
+                f"there is no folder {quoted(folder)} next to {sanitise(path.name)} for --include; create it, or pass another"
             )
     name = name_for(path.absolute())
     texts = cuda(args.rung or CUDA[0], args.include, args.define) if args.cuda else {".py": python(args.rung, name)}

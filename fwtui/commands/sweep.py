@@ -140,7 +140,9 @@ def _earlier(name: str, live: Live) -> Model:
     here |= {gpu.name for gpu in hardware.gpus().gpus}
     if not there <= here:
         other = ", ".join(sorted(there - here)) or "an unknown machine"
-        raise Refused(f"{clean(path.name)} was recorded on {clean(other)}, and a sweep continues only on its machine; omit it")
+        raise Refused(
+            f"{sanitise(path.name)} was recorded on {sanitise(other)}, and a sweep continues only on its machine; omit it"
+        )
     return model
 
 

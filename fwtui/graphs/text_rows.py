@@ -218,7 +218,7 @@ class Form(NamedTuple):
                     return Refused(f"{source.name}, line {number} has no {what}; add it")
             word = row[self.columns.index("w")] if "w" in self.columns else "1"
             if parsed_weights([word], self.decimal_comma) is None:
-                return source.wrong(number, f"weight {clean(word)[:40]!r} is not a number; correct it")
+                return source.wrong(number, f"weight {sanitise(word)[:40]!r} is not a number; correct it")
         return Refused(f"{source.name}: the lines from {rows[0][0]} on are not valid; check the format")
 
     def _complaint(self, text: str, first_line: int, source: GraphFile) -> Refused:
@@ -244,7 +244,7 @@ class Form(NamedTuple):
                     return f"weight {sanitise(word)[:40]} {reason}"
             elif letter in "uv":
                 if self.whole == "i8" and not word.lstrip("+-").isdecimal() and np.isfinite(value):
-                    return f"vertex {clean(word)[:40]} is not an integer; correct the line"
+                    return f"vertex {sanitise(word)[:40]} is not an integer; correct the line"
                 hint = ", or name the file .csv, where vertices are names" if MAX_WHOLE == self.high < value < np.inf else ""
                 if not (self.low <= value <= self.high and value == int(value)):
                     return f"vertex {sanitise(word)[:40]} is outside {self.low} to {self.high:,}; correct the line{hint}"

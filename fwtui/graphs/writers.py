@@ -43,7 +43,7 @@ def check_whole(out: Path, whole: bool) -> None:
     if form.says("WHOLE") and not whole:
         *others, last = (other.suffixes[0] for other in formats() if other.reads and other.writes and not other.says("WHOLE"))
         raise Refused(
-            f"{clean(out.name)} would have real weights, but {form} stores only integers; choose {', '.join(others)} or {last}"
+            f"{sanitise(out.name)} would have real weights, but {form} stores only integers; choose {', '.join(others)} or {last}"
         )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from fwtui.engine.engine import Engine
-from fwtui.engine.loaded import check_taken
-from fwtui.engine.memory import check_memory
-from fwtui.engine.searches import distances_from
+from fwtui.engine.kernel_instance import check_supported
+from fwtui.engine.memory_check import check_memory
+from fwtui.engine.reference_distances import distances_from
 from fwtui.experiment.experiment import SIMULATOR_MAX_N
 from fwtui.experiment.generate import Fill, compile_fill, generate
 from fwtui.graphs.bounds import check_range
@@ -69,7 +69,7 @@ class Inputs:
         # the graph does not depend on the computing type: checksums are comparable across types
         return same, graph, shape
 
-    def _generated(self, job: Job) -> GraphInput:
+    def _generated(self, job: RunContext) -> GraphInput:
         fill = fill_for(job.engine, job.experiment.n)
         compile_fill(job.experiment, fill)
         with job.stage("graph"):

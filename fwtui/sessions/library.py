@@ -150,7 +150,7 @@ def delete(path: Path) -> None:
     name = sanitise(stem(path))
     if path.parent.resolve() not in (own_folder().resolve(), kept_folder().resolve()):
         raise Refused(f"{name} is not in your data folder and cannot be deleted here; delete its file")
-    with refusing(f"{name} cannot be deleted", "look at its folder"):
+    with as_refused(f"{name} cannot be deleted", "look at its folder"):
         path.unlink()
 
 

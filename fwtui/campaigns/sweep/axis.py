@@ -129,7 +129,7 @@ def _range(text: str) -> list[str]:
     last, plus, step = rest.partition("+")
     low, high = int(_value("n", first)), int(_value("n", last))
     if low > high:
-        raise Refused(f"n {brief(text)} is in descending order; write {high}..{low}")
+        raise Refused(f"n {excerpt(text)} is in descending order; write {high}..{low}")
     if plus:
         sizes = range(low, high + 1, int(_value("n", step)))
         if len(sizes) > MAX_VALUES:
