@@ -168,5 +168,5 @@ def install_command(
 ) -> str:
     """A shell line that installs a requirement into the environment of that Python, which is the running one."""
     if package("pip") is None:
-        return f"uv pip install --module_command {shlex.quote(module_command)} {shlex.quote(requirement)}"
-    return f"{shlex.quote(module_command)} -m pip install {shlex.quote(requirement)}"
+        return f"uv pip install --python {shlex.quote(python)} {shlex.quote(requirement)}"
+    return f"{shlex.quote(python)} -m pip install {shlex.quote(requirement)}"
