@@ -15,10 +15,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-import platformdirs
-
 from fwtui.common.errors import Refused, os_error_reason
 from fwtui.common.text import quoted
+from fwtui.common.user_folders import cache_folder
 from fwtui_kernels.compiled import SIMULATOR
 
 _THREADS = "NUMBA_NUM_THREADS"
@@ -54,7 +53,7 @@ class CodeCache(NamedTuple):
 @cache
 def code_cache() -> CodeCache:
     """Return the cache folder of compiled kernels, which only this user can write to."""
-    root = platformdirs.user_cache_path("fwtui")
+    root = cache_folder()
     folder = root / "numba" / edition()
     try:
         if not folder.exists():

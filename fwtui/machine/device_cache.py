@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-import platformdirs
 
 from fwtui.common.atomic_file import atomic_write
 from fwtui.common.errors import Corrupt, Refused
+from fwtui.common.user_folders import cache_folder
 from fwtui.experiment.device import DeviceId
 from fwtui.machine import hardware
 from fwtui_kernels.compiled.cache_files import sealed, unsealed
@@ -35,7 +35,7 @@ def read(kind: str, device: DeviceId, decode: Callable[[bytes], Facts]) -> Facts
 
 def damaged() -> list[Path]:
     """Return the files of this cache that are damaged: their facts count as missing."""
-    root = platformdirs.user_cache_path("fwtui")
+    root = cache_folder()
     return [path for path in root.rglob(f"*{_SUFFIX}") if unsealed(path, path.parent.relative_to(root).as_posix()) is None]
 
 
@@ -60,4 +60,4 @@ def _path(kind: str, device: DeviceId) -> Path:
             (gpu.name, gpu.driver, gpu.multiprocessors) for gpu in hardware.gpus().gpus[device.index : device.index + 1]
         ]
         identity = (*chain(*identities), hardware.cuda_package())
-    return platformdirs.user_cache_path("fwtui") / kind / f"{device.backend}-{zlib.crc32(repr(identity).encode()):08x}{_SUFFIX}"
+    return cache_folder() / kind / f"{device.backend}-{zlib.crc32(repr(identity).encode()):08x}{_SUFFIX}"

@@ -22,11 +22,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import platformdirs
-
 from fwtui.common.errors import Refused, os_error_reason
 from fwtui.common.small_file import parse_toml, read_beginning
 from fwtui.common.text import quoted, sanitise, suggest
+from fwtui.common.user_folders import config_folder
 from fwtui.experiment.experiment import Experiment, changed, defaults, for_kernel, kernel_named
 from fwtui.experiment.fields import FIELDS, KERNEL_DEFAULT, Field, default_text
 from fwtui_kernels import registry
@@ -183,7 +182,7 @@ class Settings:
 def file_path(environment: Mapping[str, str] | None = None) -> Path:
     """The path of the file, whether or not it exists."""
     named = (os.environ if environment is None else environment).get(f"{PREFIX}CONFIG", "")
-    return Path(named) if named else platformdirs.user_config_path("fwtui") / "config.toml"
+    return Path(named) if named else config_folder() / "config.toml"
 
 
 def load(environment: Mapping[str, str] | None = None) -> Settings:

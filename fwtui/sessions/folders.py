@@ -5,10 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-import platformdirs
-
 from fwtui.common.errors import as_refused
 from fwtui.common.text import sanitise
+from fwtui.common.user_folders import data_folder
 
 SUFFIX = ".fwt.jsonl"
 PACKED = f"{SUFFIX}.gz"
@@ -18,7 +17,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 def own_folder() -> Path:
     """The default folder for this user's recordings; it need not exist yet."""
-    return platformdirs.user_data_path("fwtui") / "sessions"
+    return data_folder() / "sessions"
 
 
 def kept_folder() -> Path:

@@ -6,15 +6,17 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
+import platformdirs
 import pytest
 
 from fwtui.__main__ import main, parser
 from fwtui.commands.support.experiment_options import experiments_of_every_kernel, parse_experiments
-from fwtui.common import small_file
+from fwtui.common import environment, small_file, user_folders
 from fwtui.common.errors import Refused
+from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import Experiment, defaults, settle
 from fwtui.experiment.fields import FIELDS
-from fwtui.machine import settings
+from fwtui.machine import device_cache, settings, trust
 from fwtui.machine.settings import Settings, Value
 from fwtui_kernels import registry
 
@@ -208,3 +210,14 @@ def test_invalid_looks_are_refused(folder: Path, text: str, sentence: str, capsy
     write(folder, text)
     assert main(["config"]) == 2
     assert capsys.readouterr().err.startswith(f"fwtui: {sentence}")
+
+
+def test_a_user_without_a_home_has_the_default_settings_and_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(name: str) -> Path:
+        raise RuntimeError("could not determine the home directory")
+
+    for kind in ("config", "cache", "data"):
+        monkeypatch.setattr(platformdirs, f"user_{kind}_path", none)
+    assert not settings.load({}).values and not trust.is_trusted(Path("mine.py"))
+    assert environment.code_cache.__wrapped__().folder is None and not device_cache.write("tuned-1", CPU, b"[]")
+    assert user_folders.data_folder() == user_folders.NO_HOME
