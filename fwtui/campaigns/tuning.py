@@ -93,7 +93,7 @@ class Tuner:
         self._experiment = experiment  # the graph, except for its size and number type
         self._say = say  # called with every trial, and whether it is the best so far
         self.saved = True  # False: the cache folder could not be written
-        self.trials: dict[tuple[Problem, Config], TunedTrial] = {}
+        self.trials: dict[tuple[Problem, Config], TuningResult] = {}
         forgotten = {kernel.id for kernel in kernels} if fresh else set()
         for trial in tuning_table.load(device):
             if trial.kernel not in forgotten:

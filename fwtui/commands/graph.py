@@ -30,7 +30,7 @@ def execute(args: argparse.Namespace) -> int:
         Experiment(**{name: getattr(requested[0], name) for name in (*GENERATED, "file", *FileOptions._fields, "dtype")})
     )
     os.environ.update({**worker_environment("real"), **os.environ})  # numba reads them when it is imported
-    with handlers_kept():
+    with restore_handlers():
         on_signals(leave)  # compiled code raises nothing
         from fwtui.measure.save_graph import TOO_LARGE, save
 

@@ -37,7 +37,7 @@ def execute(args: argparse.Namespace) -> int:
     names = ("id", "where", "phases", "types", "tiles", "launch", "options", "idea")
     rows = [cells(kernel, *names) for kernel in registry().values()]
     for path, words in kernel_files().items():  # the other columns would need the file to run
-        row = {"id": name_for(path), "where": "yours", "idea": clean(words) or clean(path.name)}
+        row = {"id": name_for(path), "where": "yours", "idea": sanitise(words) or sanitise(path.name)}
         rows.append(tuple(row.get(name, ABSENT) for name in names))
     print("\n".join(table([names, *rows], ("phases", "launch", "types", "options", "tiles"))))
     return OK

@@ -93,7 +93,7 @@ def _missing(session: Path, text: Path) -> int:
 
 def _edit(args: argparse.Namespace, source: Path) -> int:
     """Edit the text of a session in a file next to it and apply each save, until the editor or a signal ends it."""
-    from fwtui.live.watching import Watched  # only here: the other ways need no kernels
+    from fwtui.live.watch_events import FileWatcher  # only here: the other ways need no kernels
 
     out = Path(args.out or source)
     _check_out(out)

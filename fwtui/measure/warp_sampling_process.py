@@ -125,7 +125,7 @@ def plan_request(request: SampleRequest, engine: Engine) -> KernelPlan:
 
 def prepare_disassembly(request: SampleRequest, engine: Engine) -> None:
     """Have the code that is on the disk disassembled, which takes half a second. Passes may be timed: nothing is launched."""
-    kernel, shape, plan = planned(request, engine)
+    kernel, shape, plan = plan_request(request, engine)
     for cubin in cached_cubins(engine.build(kernel, shape), plan, engine.target.cc or (0, 0)):
         disassembler().begin(cubin)
 

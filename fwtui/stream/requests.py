@@ -64,7 +64,7 @@ class PrepareRequest(Struct, frozen=True, tag="prepare", tag_field="ask"):
 
 
 class RankOrder(Struct, frozen=True, tag="order", tag_field="ask"):
-    """Execute an order (of fwtui.engine.ranks, as bytes) on all ranks of a job."""
+    """Execute an order (of fwtui.engine.distributed_engine, as bytes) on all ranks of a job."""
 
     order: bytes
 

@@ -64,7 +64,7 @@ def register_folder(trusting: bool) -> tuple[list[str], list[tuple[str, str]]]:
 
 def confirm_trust(paths: Sequence[Path], trusting: bool) -> None:
     """Make sure that the user trusts these files; ask once for all new folders. Raises Refused."""
-    new = list({path.parent: path for path in paths if not trust.trusted(path)}.values())
+    new = list({path.parent: path for path in paths if not trust.is_trusted(path)}.values())
     if not new:
         return
     if not trusting and not _ask_for_trust(new):
