@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -40,9 +41,8 @@ def sealed_function(folder: Path, prefix: str) -> Iterator[None]:
     The names of the files begin with `prefix`. Nothing else may write to them during the block.
     """
     if not _intact(folder, prefix):
-        with suppress(OSError):
-            for path in _files(folder, prefix):
-                path.unlink(missing_ok=True)
+        for path in (*_files(folder, prefix), folder / f"{prefix}{_SEAL}"):
+            _remove(path)
     yield
     if not _intact(folder, prefix) and (digest := _digest(folder, prefix)) is not None:
         new = folder / f"{prefix}{os.getpid()}"
@@ -55,6 +55,15 @@ def damaged_functions(folder: Path) -> int:
     """Return the number of functions in numba's cache folder whose files do not match their checksum."""
     functions = {(path.parent, f"{path.name.rpartition('.py')[0]}.") for path in folder.rglob("*.nbi")}
     return sum(not _intact(*function) for function in functions)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, or the folder in its place."""
+    with suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _files(folder: Path, prefix: str) -> list[Path]:

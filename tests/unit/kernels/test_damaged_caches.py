@@ -34,6 +34,11 @@ def become_zeros(path: Path) -> None:
     path.symlink_to("/dev/zero")
 
 
+def become_folder(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    (path / "inside").mkdir(parents=True)
+
+
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "empty": lambda path: path.write_bytes(b""),
     "cut": lambda path: path.write_bytes(path.read_bytes()[:-9]),
@@ -42,6 +47,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "missing": Path.unlink,
     "a pipe": become_pipe,
     "endless": become_zeros,
+    "a folder": become_folder,
 }
 
 
