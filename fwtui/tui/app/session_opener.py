@@ -53,7 +53,7 @@ class ReadingScreen(Dialog):
 
     def __init__(self, pump: MessagePump, path: Path, done: Callable[[ReadingScreen], object], **how: Any):
         bar = Horizontal(ProgressBar(total=100, show_eta=False), id="bar")
-        self.session = clean(path.name)
+        self.session = sanitise(path.name)
         super().__init__("Opening", Static(Content(self.session), markup=False), bar, hint="Esc cancels")
         self.share = 0.0
         self.given_up = False

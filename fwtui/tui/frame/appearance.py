@@ -94,7 +94,7 @@ def check(settings: Settings) -> None:
     for name, keys in settings.keymap.items():
         where = _origin(settings, KEYMAP + name)
         if name not in by_id:
-            raise Refused(f"{where}: there is no action {quoted(name)}; {instead(name, sorted(by_id))}")
+            raise Refused(f"{where}: there is no action {quoted(name)}; {suggest(name, sorted(by_id))}")
         for key in keys.split(","):
             if not normal(key):
                 raise Refused(f"{where}: {quoted(key)} is not a key; write a key such as x, f5, ctrl+r or question_mark")

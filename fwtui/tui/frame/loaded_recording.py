@@ -169,4 +169,4 @@ def first_seen(lines: Sequence[Line]) -> float:
 
 def named(path: Path) -> str:
     """Return the displayed name of a file."""
-    return clean(stem(path))
+    return sanitise(stem(path))

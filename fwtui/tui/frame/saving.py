@@ -18,7 +18,6 @@ from fwtui.analysis.export import rows_of_runs, write_csv, write_markdown
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused, as_refused
 from fwtui.common.text import sanitise
-from fwtui.common.user_folders import data_folder
 from fwtui.stream.model import Model
 from fwtui.tui.frame.view import View
 from fwtui.tui.textual_internals import strips

@@ -55,8 +55,8 @@ class StripColumn(NamedTuple):
 
 
 def fitting(text: str, width: int) -> str:
-    """Return the text, shortened if necessary; an ellipsis for a number that does not fit."""
-    return "…" if len(text) > width and text[:1].isdecimal() else shortened(text, width)
+    """Return the text, truncate if necessary; an ellipsis for a number that does not fit."""
+    return "…" if len(text) > width and text[:1].isdecimal() else truncate(text, width)
 
 
 def gap(with_history: bool) -> str:

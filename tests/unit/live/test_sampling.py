@@ -236,7 +236,7 @@ def test_cached_code_is_disassembled_before_the_run_ends(tmp_path: Path, monkeyp
     types = ("array(float32, 2d, C)", "int32")
     name = cubin_cache.key(function.py_func, function.targetoptions, types, (9, 0))
     cubin_cache.store(cubin_cache.folder(str(tmp_path)), name, cubin_cache.CompiledCode("rest", b"\x7fELF"))
-    warp_sampling_process.get_ready(ahead, engine)
+    warp_sampling_process.prepare_disassembly(ahead, engine)
     assert begun == [b"\x7fELF"]
 
 
