@@ -86,13 +86,17 @@ LOWEST := import re, tomllib; \
   wanted = (re.match(r"([\w-]+)>=([\d.]+)", line) for line in tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]); \
   print(*(f"{it[1]}=={it[2]}" + (".*" if "." in it[2] else ".0.*") for it in wanted), sep="\n")
 
+# the lowest versions of the GPU extras, which make versions EXTRAS=[cu13,cluster] installs too
+EXTRAS ?=
+LOWEST_GPU := cuda-core==1.2.0 cuda-bindings==13.3.1 numba-cuda==0.30.2 nccl4py==0.6.0 mpi4py==4.1.0
+
 # the newest of all for each Python, and the lowest for the first one
 versions:
 	@lowest=$$(mktemp) && trap 'rm -f '$$lowest EXIT; for python in $(PYTHONS); do \
 	  $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "$$python: not here"; continue; }; \
-	  for bounds in $$([ -s $$lowest ] || { $$python -c '$(LOWEST)' > $$lowest && echo lowest; }) newest; do \
+	  for bounds in $$([ -s $$lowest ] || { { $$python -c '$(LOWEST)' && printf '%s\n' $(LOWEST_GPU); } > $$lowest && echo lowest; }) newest; do \
 	    place=$$(mktemp -d) && echo "$$($$python -V), $$bounds" && $$python -m venv $$place && \
-	    $$place/bin/python -m pip install --quiet --disable-pip-version-check $$([ $$bounds = newest ] || echo "-c $$lowest") . && \
+	    $$place/bin/python -m pip install --quiet --disable-pip-version-check $$([ $$bounds = newest ] || echo "-c $$lowest") ".$(EXTRAS)" && \
 	    (cd $$place && bin/fwtui run --kernel tiled-cpu --n 96 --repeats 3 && bin/fwtui run --kernel naive --n 12 && \
 	      bin/fwtui replay lecture-tiles --json > replayed && bin/fwtui check lecture-tiles && \
 	      bin/fwtui render lecture-tiles -o drawn.svg); code=$$?; rm -rf $$place; [ $$code = 0 ] || exit 1; \

@@ -338,7 +338,8 @@ def _facts_of_matrix(dense: np.ndarray) -> EdgeFacts:
         # `cells` has no signalling NaN, which fmin and fmax may return: arithmetic has made it quiet
         low, high = min(low, float(np.fmin.reduce(cells, axis=None))), max(high, float(np.fmax.reduce(cells, axis=None)))
         finest = fineness(cells, finest)
-    loops = dense.diagonal().astype(np.float64)
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        loops = dense.diagonal().astype(np.float64)
     negative = loops[np.isfinite(loops) & (loops < 0)]
     return facts_of(len(dense), edges, min(low, negative.min(initial=np.inf)), high, fineness(negative, finest))
 

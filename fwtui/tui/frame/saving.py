@@ -18,6 +18,7 @@ from fwtui.analysis.export import rows_of_runs, write_csv, write_markdown
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused, as_refused
 from fwtui.common.text import sanitise
+from fwtui.common.user_folders import data_folder
 from fwtui.stream.model import Model
 from fwtui.tui.frame.view import View
 from fwtui.tui.textual_internals import strips
@@ -92,7 +93,7 @@ FORMS: dict[str, SavingChoice] = {
 
 def folder() -> Path:
     """Return the folder of saved files, which may not exist yet."""
-    return platformdirs.user_data_path("fwtui") / "saved"
+    return data_folder() / "saved"
 
 
 def write(name: str, suffix: str, text: str) -> Path:

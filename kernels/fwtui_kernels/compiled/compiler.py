@@ -41,7 +41,7 @@ NEEDS = (
 
 def check() -> None:
     """Raise ImportError with the first member that the installed numba-cuda lacks."""
-    if sentence := lacking("numba-cuda here", NEEDS, "numba-cuda>=0.30,<0.31"):
+    if sentence := lacking("numba-cuda here", NEEDS, "numba-cuda>=0.30.2,<0.31"):
         raise ImportError(sentence)
 
 
