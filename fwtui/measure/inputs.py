@@ -13,7 +13,7 @@ from fwtui.experiment.generate import Fill, compile_fill, generate
 from fwtui.graphs.bounds import check_range
 from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.graph_loader import read
-from fwtui.measure.job import Job
+from fwtui.measure.run_context import RunContext
 from fwtui.stream import events
 from fwtui_kernels.plan import Shape
 
