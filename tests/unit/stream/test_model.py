@@ -14,7 +14,6 @@ from processes import DATA
 
 from fwtui.analysis import report
 from fwtui.analysis.columns import outcome, printed
-from fwtui.commands.support import tables
 from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import codec, events
@@ -339,13 +338,11 @@ def test_device_facts_of_all_sources_are_merged() -> None:
     assert run.answers is not None and not run.answers.heat and run.summary == told
 
 
-def test_results_are_plain_data_and_tables_line_up() -> None:
+def test_results_are_plain_data() -> None:
     state = folded([begun(kernel="tiled-cpu"), PLANNED, *SAMPLES, PASS, DONE, verdict("verified")])
     data = json.loads(json.dumps(report.result(state, state.runs[1])))
     assert data["verified"] is True and data["seconds"] == 0.4 and data["phases"]["rest"] == 0.5
     assert data["n"] == 100 and data["padded"] == 104
-    lines = tables.table([("id", "n", "word"), ("1", "64", "a"), ("2", "1024", "bcd")])
-    assert lines == ["id     n  word", " 1    64  a", " 2  1024  bcd"]
 
 
 def ten_passes(number: int, begin: float) -> Iterator[events.Event]:
