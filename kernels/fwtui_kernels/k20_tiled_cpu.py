@@ -224,7 +224,7 @@ KERNEL = Kernel(
         "first, because it depends only on itself. Its row and column follow, because they depend on the pivot. The remainder "
         "comes last; its tiles are independent of each other, so all cores share them. One vector instruction does several "
         "relaxations of a row. Eight rows by two vectors of results (four by two with only 16 vector registers) stay in "
-        "registers for all k of a tile, so that each loaded vector serves eight relaxations without a store. Operands are packed "
+        "registers for all k of a tile. Each loaded vector then serves eight relaxations without a store. Operands are packed "
         "once for many tiles, in the order in which they are read. While a tile is computed, the next one is prefetched from "
         "memory. Cores have no fixed share: one that has finished claims the next tiles. In the tiled layout the rows of a tile "
         "are contiguous instead of a whole matrix row apart, which avoids TLB misses and cache conflicts."

@@ -15,12 +15,12 @@ KERNEL = distributed.rung(
     build=partial(ranked, CpuRank),
     summary="Tile rows are distributed cyclically over processes; each round, the owner of row p broadcasts it to the others.",
     lesson=(
-        "One process is limited in speed and memory. Here the matrix is cut into rows of tiles, which are distributed "
-        "cyclically: with two processes, one owns the even rows and the other the odd ones, so that all have work until the last "
-        "round. In round p every tile needs a tile of column p, which the process owns itself, and a tile of row p, which "
-        "another process may own. So the owner broadcasts one row of tiles per round. If it did so on demand, every other "
-        "process would wait. Instead the owner computes the row one round ahead (look-ahead), and the broadcast overlaps with "
-        "the work on the previous round."
+        "One process is limited in speed and memory. Here the matrix is divided into rows of tiles, which are distributed "
+        "cyclically: of two processes, one owns the even rows, the other the odd ones. So all have work until the last round. "
+        "In round p every tile needs a tile of column p, which the process owns itself, and a tile of row p, which another "
+        "process may own. So the owner broadcasts one row of tiles per round. If it did so on demand, every other process would "
+        "wait. Instead the owner computes the row one round ahead (look-ahead), and the broadcast overlaps with the work on the "
+        "previous round."
     ),
     tiles=(16, 32, 64, 128),
     default_tile=64,

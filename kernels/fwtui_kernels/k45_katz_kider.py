@@ -21,7 +21,7 @@ KERNEL = blocked.rung(
     summary="Three phases of tiles, each loaded into shared memory once and used `tile` times.",
     lesson=(
         "Shared memory is small and fast. A thread block loads three tiles into it and then does tile x tile x tile relaxations "
-        "without another access to global memory, so the requested bytes fall by a factor of `tile`. Of the three phases of a "
+        "without another access to global memory. The requested bytes fall by a factor of `tile`. Of the three phases of a "
         "round, only the last one has work for the whole GPU. The pivot occupies a single multiprocessor."
     ),
     tiles=(2, 4, 8, 16, 32),

@@ -88,9 +88,9 @@ KERNEL = blocked.optimized(
     lesson=(
         "A relaxation through vertex k needs column k of one panel and row k of the other, and nothing else. So load four of "
         "each, do all relaxations through these four vertices, and load the next four. The panels then take 1,024 bytes of "
-        "shared memory in float32, down from 8,192. A block is 64 threads with 16 results each in registers. Many blocks share a "
-        "multiprocessor, and while one of them waits for memory, others compute. The price is two barriers per slice, and poor "
-        "coalescing: in a row-major matrix four columns are 16 bytes from each of 32 rows, and memory delivers sectors of 32 "
+        "shared memory in float32, down from 8,192. A block is 64 threads with 16 results each in registers. Many blocks share "
+        "a multiprocessor, and while one of them waits for memory, others compute. The price is two barriers per slice and poor "
+        "coalescing. In a row-major matrix four columns are 16 bytes from each of 32 rows, and memory delivers sectors of 32 "
         "bytes."
     ),
 )

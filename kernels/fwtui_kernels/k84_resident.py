@@ -130,11 +130,11 @@ KERNEL = Kernel(
     lesson=(
         "Up to about two thousand vertices, the arithmetic of a round takes less time than the transition from one phase to the "
         "next. So the launches go: blocks stay on the GPU and meet at barriers, which cost one or two microseconds each. One of "
-        "three barriers goes as well: each block solves the pivot redundantly instead of waiting for another block. That repeats "
-        "the work many times, but on multiprocessors that would otherwise idle. Inside a block it is the register-tiled kernel "
-        "again, with 4 x 4 results per thread, so that few tiles still have many threads to hide the latency of their loads. "
-        "Compare it with look-ahead: a CUDA graph starts a kernel in about the time of such a barrier and overlaps the next "
-        "pivot. On an H200 look-ahead was faster at every size where both were measured, from a hundred vertices."
+        "three barriers goes as well: each block solves the pivot redundantly instead of waiting for another block. That "
+        "repeats the work many times, but on multiprocessors that would otherwise idle. Inside a block it is the register-tiled "
+        "kernel again, with only 4 x 4 results per thread. So even a few tiles have many threads to hide the latency of their "
+        "loads. Compare it with look-ahead: a CUDA graph starts a kernel in about the time of such a barrier and overlaps the "
+        "next pivot. On an H200 look-ahead was faster at every size where both were measured, from a hundred vertices."
     ),
     tiles=(32, 64),
     default_tile=64,
