@@ -25,7 +25,7 @@ _LATER = {
     "kernels": "fwtui.api.session",
     "Session": "fwtui.api.session",
     "solve": "fwtui.solver.solve",
-    "shortest_path": "fwtui.solver.like_scipy",
+    "shortest_path": "fwtui.solver.scipy_interface",
     "Result": "fwtui.solver.result",
     "Refused": "fwtui.common.errors",
     "Failed": "fwtui.common.errors",

@@ -3,7 +3,7 @@ from collections.abc import Iterable, Mapping
 
 from fwtui.api.session import Session, kernels, load
 from fwtui.common.errors import Failed, Refused
-from fwtui.solver.like_scipy import shortest_path
+from fwtui.solver.scipy_interface import shortest_path
 from fwtui.solver.result import Result
 from fwtui.solver.solve import solve
 

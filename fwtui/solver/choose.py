@@ -17,10 +17,11 @@ from fwtui.engine.engine_for import engine_for
 from fwtui.experiment.device import DeviceId
 from fwtui.graphs.adjacency import GivenGraph
 from fwtui.graphs.graph import EdgeFacts
+from fwtui.solver.compiled_code import threads_lost
 from fwtui.solver.costs import (
+    MIN_ON_GPU,
+    MIN_ON_STARTED_GPU,
     SPARSE,
-    WORTH,
-    WORTH_IN_USE,
     check_room,
     check_shares,
     in_order,
@@ -29,7 +30,6 @@ from fwtui.solver.costs import (
     seconds_of,
     shape_of,
 )
-from fwtui.solver.launching import threads_lost
 from fwtui_kernels import registry
 from fwtui_kernels.auto import in_order as best_first
 from fwtui_kernels.compiled import cubin_cache
@@ -73,8 +73,8 @@ def choose_engine(device: str | int | None, n: int, needed_by: str = "") -> Engi
 def _worth() -> float:
     """Vertices from which a GPU pays."""
     if not _started_by:
-        return WORTH
-    return WORTH_IN_USE if _started_by == {os.getpid()} else inf  # in a forked process CUDA does not work
+        return MIN_ON_GPU
+    return MIN_ON_STARTED_GPU if _started_by == {os.getpid()} else inf  # in a forked process CUDA does not work
 
 
 def cuda_engine(gpu: DeviceId) -> Engine:

@@ -18,16 +18,16 @@ from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency, GivenGraph, LazyGraph
 from fwtui.graphs.bounds import EXACT_INTEGER
 from fwtui.graphs.graph import EdgeFacts
-from fwtui.solver.launching import threads_lost
+from fwtui.solver.compiled_code import threads_lost
 from fwtui_kernels import registry
 from fwtui_kernels.plan import ITEMSIZE, Kernel, Shape
 
 if TYPE_CHECKING:
     from fwtui.engine.distributed_engine import DistributedEngine
 
-WORTH, WORTH_IN_USE = 2048, 768  # vertices from which a GPU pays: to start it, and if this process has used it already
+MIN_ON_GPU, MIN_ON_STARTED_GPU = 2048, 768  # vertices from which a GPU pays: to start it, and if this process has used it already
 SPARSE = {"cpu": "sparse-cpu", "cuda": "sparse"}  # kernels, by backend
-MIN = 2048  # vertices of a graph for which METIS is asked, unless such a kernel is named
+MIN_SPARSE = 2048  # vertices of a graph for which METIS is asked, unless such a kernel is named
 MAX_DEGREE = 32  # on average
 _ALWAYS_FITS = 256  # vertices whose matrices take less memory than NumPy itself
 _DISTANCE = 4  # bytes per cell of the result, in place of the matrix if that is as wide
@@ -37,19 +37,19 @@ _TILE = 128  # the largest multiple to which the matrix is padded
 _COPIES = 6  # of the matrix on the host, at most, beside the result
 # measured on one core: seconds for a vertex in a heap and for an arc of SciPy's Dijkstra; for a vertex in METIS's order, its tree
 # and the tables of a plan; for a cell of a dense matrix in which the edges are looked for
-SEARCHED, _ORDERED, _LOOKED_AT = 1e-8, 8e-6, 1e-9
+SECONDS_PER_STEP, _SECONDS_OF_ORDER, _SECONDS_OF_CELL = 1e-8, 8e-6, 1e-9
 _RELAXED, _RELAXED_ON_GPU = 1.2e10, 1.6e13  # relaxations a second in 32 bits of a core, and of an H100; in 16 bits twice as many
-WORTH_A_PROCESS = 1.0  # seconds of searches that are worth starting a process
+SECONDS_PER_PROCESS = 1.0  # seconds of searches that are worth starting a process
 
 
 def seconds_of_searches(graph: Adjacency, count: int) -> float:
     """On one core, from that many vertices."""
-    return count * (graph.n * log2(graph.n + 1) + graph.facts.edges) * SEARCHED
+    return count * (graph.n * log2(graph.n + 1) + graph.facts.edges) * SECONDS_PER_STEP
 
 
 def processes(seconds: float) -> int:
     """Return the number of processes for searches that take one core so many seconds; 1 means this process only."""
-    return max(1, min(len(usable_cores()), ceil(seconds / WORTH_A_PROCESS)))
+    return max(1, min(len(usable_cores()), ceil(seconds / SECONDS_PER_PROCESS)))
 
 
 def seconds_of(relaxations: int, backend: str, itemsize: int = 4) -> float:
@@ -64,7 +64,7 @@ def ordered_shape(
     not there or would take more seconds than that, or there is no room.
     """
     unseen = isinstance(graph, LazyGraph) and getattr(graph.parts, "ndim", 0) == 2
-    if not is_sparse(facts) or facts.n * _ORDERED + facts.n**2 * _LOOKED_AT * unseen >= seconds:
+    if not is_sparse(facts) or facts.n * _SECONDS_OF_ORDER + facts.n**2 * _SECONDS_OF_CELL * unseen >= seconds:
         return None
     if threads_lost() or ("pymetis" not in sys.modules and find_spec("pymetis") is None):
         return None
@@ -83,7 +83,7 @@ def free_on_host() -> int:
 
 def is_sparse(facts: EdgeFacts) -> bool:
     """Return whether the graph is large and sparse enough that another method may be faster than the dense plan."""
-    return facts.n >= MIN and facts.edges <= MAX_DEGREE * facts.n
+    return facts.n >= MIN_SPARSE and facts.edges <= MAX_DEGREE * facts.n
 
 
 def _fits(kernel: Kernel, shape: Shape, engine: Engine | None) -> bool:

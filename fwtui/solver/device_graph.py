@@ -21,12 +21,12 @@ from fwtui.engine.engine import Engine
 from fwtui.engine.memory_check import check_memory
 from fwtui.graphs.adjacency import Adjacency, CsrRows, GivenGraph, LazyGraph
 from fwtui.graphs.bounds import AFTERWARDS, Choice, facts_of, longest
-from fwtui.solver import graph_kernels, launching
+from fwtui.solver import compiled_code, graph_kernels
 from fwtui.solver.call import Call, Clock
 from fwtui.solver.choose import suited
+from fwtui.solver.compiled_code import compiled, on_device, on_host
 from fwtui.solver.graph_kernels import BAD, DIAGONAL, EDGES, FRACTION, HIGH, LARGEST, LOW, MIN_LOOP, MISSING, ZEROS
 from fwtui.solver.host_graph import HostGraph
-from fwtui.solver.launching import compiled, on_device, on_host
 from fwtui.solver.paths import TracedPredecessors
 from fwtui.solver.result import Result, Stats
 from fwtui.solver.solver_graph import SolverGraph
@@ -56,7 +56,7 @@ class DeviceGraph(SolverGraph):
     ):
         self.engine, self._resident, self.keep_on_device = engine, resident, resident or keep
         self._arrays, self._dense = arrays, len(arrays) == 1
-        self._blocks = max(1, min(n if self._dense else -(-len(arrays[-1]) // launching.THREADS), launching.BLOCKS))
+        self._blocks = max(1, min(n if self._dense else -(-len(arrays[-1]) // compiled_code.THREADS), compiled_code.BLOCKS))
         start = np.full(EDGES + 1, -np.inf)
         start[EDGES] = 0
         survey_of = graph_kernels.survey_matrix if self._dense else graph_kernels.survey_arcs
@@ -110,17 +110,22 @@ class DeviceGraph(SolverGraph):
 
     def look(self, distances: Any, far: float) -> tuple[float, np.ndarray]:
         n = np.int32(self.n)
-        extremes = self._filled(graph_kernels.look, min(self.n, launching.BLOCKS), np.zeros(2), distances, n, np.float64(far))
+        extremes = self._filled(graph_kernels.look, min(self.n, compiled_code.BLOCKS), np.zeros(2), distances, n, np.float64(far))
         diagonal = np.zeros(self.n)
         if extremes[DIAGONAL] > 0:
-            diagonal = self._filled(graph_kernels.diagonal, -(-self.n // launching.THREADS), diagonal, distances, n)
+            diagonal = self._filled(graph_kernels.diagonal, -(-self.n // compiled_code.THREADS), diagonal, distances, n)
         return float(extremes[LARGEST]), diagonal
 
     def escaped(self, distances: Any, far: float) -> bool:
         words = -(-self.n // 32)
         sets = self._empty((self.n, words), np.uint32)
         self._launch(
-            graph_kernels.reached, (-(-self.n // launching.THREADS), words), distances, np.int32(self.n), np.float64(far), sets
+            graph_kernels.reached,
+            (-(-self.n // compiled_code.THREADS), words),
+            distances,
+            np.int32(self.n),
+            np.float64(far),
+            sets,
         )
         escaped = graph_kernels.escaped_matrix if self._dense else graph_kernels.escaped_arcs
         return bool(self._filled(escaped, self._blocks, np.zeros(1), *self._arrays, sets)[0])
@@ -203,13 +208,13 @@ class DeviceGraph(SolverGraph):
             ends = (targets, sources) if inwards else (sources, targets)
             self._launch(graph_kernels.relax_arcs, self._blocks, *ends, weights, distance)
             return
-        across = -(-self.n // launching.THREADS)
+        across = -(-self.n // compiled_code.THREADS)
         down = max(1, self._blocks // across)
         function, grid = (graph_kernels.inward, self.n) if inwards else (graph_kernels.outward, (across, down))
         self._launch(function, grid, *self._arrays, np.int32(self.n), distance)
 
     def _launch(self, function: Any, grid: int | tuple[int, int], *arguments: Any) -> None:
-        launching.launch(function, grid, self.engine.stream, *arguments)
+        compiled_code.launch(function, grid, self.engine.stream, *arguments)
 
     def _filled(self, function: Any, grid: int, start: np.ndarray, *arguments: Any) -> np.ndarray:
         """The last argument after the function has filled it."""
@@ -281,5 +286,5 @@ def to_device(graph: GivenGraph, engine: Engine, clock: Clock, keep: bool = Fals
 def _sources(pointers: Any, targets: Any, engine: Engine) -> Any:
     """The source of each entry of CSR rows, as a device array."""
     n, sources = len(pointers) - 1, cuda.device_array(len(targets), np.int32, stream=engine.stream)
-    launching.launch(graph_kernels.rows_of, min(n, launching.BLOCKS), engine.stream, pointers, np.int32(n), sources)
+    compiled_code.launch(graph_kernels.rows_of, min(n, compiled_code.BLOCKS), engine.stream, pointers, np.int32(n), sources)
     return sources

@@ -36,7 +36,7 @@ def _engine(graph: GivenGraph | DeviceArray, call: Call) -> AbstractContextManag
             raise Refused(f"devices {excerpt(call.devices)} {what}")
         if call.device is not None:
             raise Refused(f"devices {excerpt(call.devices)} and device {call.device} cannot be combined; pass only one")
-        from fwtui.solver.job import job_engine
+        from fwtui.solver.mpi_engine import job_engine
 
         return job_engine(call.devices)
     if call.keep_on_device and call.named is not None and call.named.backend != "cuda":

@@ -53,7 +53,7 @@ class Ends:
         return Result(answered, predecessors, stats, graph.vertices, paths, self.sources, self.targets)
 
 
-def check_rows(shape: tuple[int, int], cell_bytes: int, other: int = 0) -> None:
+def check_rows_fit(shape: tuple[int, int], cell_bytes: int, other: int = 0) -> None:
     """Raise Refused if an array of that shape does not fit in memory next to `other` bytes."""
     needed, usable = shape[0] * shape[1] * cell_bytes, max(0, psutil.virtual_memory().available - KEPT_FREE - other)
     if needed > usable:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fwtui.solver.launching import THREADS
+from fwtui.solver.compiled_code import THREADS
 from fwtui_kernels.compiled.device import cuda, jit
 
 LOW, HIGH, MIN_LOOP, FRACTION, MISSING, ZEROS, BAD, EDGES = range(8)  # results of a survey, LOW and MIN_LOOP negated

@@ -11,7 +11,7 @@ from fwtui.graphs.adjacency import Adjacency, GivenGraph, RowBlocks
 from fwtui.graphs.bounds import longest
 from fwtui.graphs.graph import EdgeFacts, blocks
 from fwtui.solver.call import Clock
-from fwtui.solver.launching import on_host
+from fwtui.solver.compiled_code import on_host
 from fwtui.solver.solver_graph import SolverGraph
 from fwtui_kernels.plan import Buffers, Program
 

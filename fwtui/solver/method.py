@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from fwtui.common.errors import Refused
 from fwtui.common.units import counted, duration
 from fwtui.graphs.adjacency import Adjacency, GivenGraph
+from fwtui.solver.compiled_code import threads_lost
 from fwtui.solver.costs import (
-    MIN,
-    WORTH,
+    MIN_ON_GPU,
+    MIN_SPARSE,
     check_room,
     free_on_host,
     is_sparse,
@@ -21,7 +22,6 @@ from fwtui.solver.costs import (
     seconds_of_searches,
 )
 from fwtui.solver.ends import Ends
-from fwtui.solver.launching import threads_lost
 from fwtui_kernels.parts.elimination import relaxations
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 _GPU_STARTS, _COPIED = 1.0, 8e9  # seconds, and bytes a second of all distances to new memory of the host
 _PROCESS_STARTS, _NUMBA_STARTS = 0.5, 0.5  # seconds until SciPy, or numba and compiled code, are loaded
 _DISSECTED = 2e-6  # seconds for each vertex until the work of an elimination is known
-_SPARED = 0.02  # seconds that a method must save to be preferred to a kernel: it needs other memory
-_DOUBT = 2  # a search from every vertex must be so many times faster, as estimates err
-_SOON = 1e-3  # seconds that no user notices
+_MIN_SAVING = 0.02  # seconds that a method must save to be preferred to a kernel: it needs other memory
+_MIN_SPEEDUP = 2  # a search from every vertex must be so many times faster, as estimates err
+_NEGLIGIBLE = 1e-3  # seconds that no user notices
 
 
 class Method(NamedTuple):
@@ -66,7 +66,7 @@ def choose_method(graph: GivenGraph, ends: Ends, predecessors: bool, dtype: str 
     by_elimination = inf if elimination is None else elimination.seconds
     least = min(by_searches, by_elimination)
     by_kernel = _seconds_of_kernel(graph.adjacency, least) if fits else inf
-    if least == inf or least * (_DOUBT if whole else 1) > by_kernel + _SPARED:
+    if least == inf or least * (_MIN_SPEEDUP if whole else 1) > by_kernel + _MIN_SAVING:
         return KERNEL
     vertices = "all vertices" if whole else counted(count, "vertex", "vertices")
     others = [] if by_searches == inf else [f"searches from {vertices} take about {duration(by_searches)}"]
@@ -77,14 +77,14 @@ def choose_method(graph: GivenGraph, ends: Ends, predecessors: bool, dtype: str 
     if by_elimination < by_searches:
         others.insert(0, f"an elimination and {counted(count, 'sweep')} take about {duration(by_elimination)}")
         return Method("elimination", ", ".join(others), elimination)
-    if max(by_searches, by_kernel) < _SOON:
+    if max(by_searches, by_kernel) < _NEGLIGIBLE:
         return Method("searches", "on so small a graph searches take less than a millisecond")
     return Method("searches", ", and ".join(others) if fits else others[-1])
 
 
 def _may_be_searched(graph: GivenGraph) -> bool:
     """Return whether Dijkstra searches from all vertices may be faster than a kernel on this machine."""
-    if graph.n < MIN:
+    if graph.n < MIN_SPARSE:
         return False
     from fwtui.machine.hardware import driver_present
 
@@ -106,7 +106,7 @@ def _seconds_of_kernel(graph: Adjacency, most: float) -> float:
     """Estimate the seconds for all distances by the best kernel; METIS runs only if it may push the estimate below `most`."""
     from fwtui.machine.hardware import driver_present
 
-    backend = "cuda" if graph.n >= WORTH and driver_present() else "cpu"
+    backend = "cuda" if graph.n >= MIN_ON_GPU and driver_present() else "cpu"
     other = _GPU_STARTS + 4 * graph.n**2 / _COPIED if backend == "cuda" else 0.0
     dense = seconds_of(graph.n**3, backend)
     ordered = ordered_shape(graph, graph.facts, backend, "int32", min(dense, most), None)

@@ -21,9 +21,9 @@ from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, Arcs, merge_parallel
 from fwtui.graphs.library_objects import edges_of_networkx
 from fwtui.solver.costs import check_room
-from fwtui.solver.solve import in_float64
+from fwtui.solver.solve import solve_in_float64
 
-WORTH = 100  # nodes from which it pays to convert a graph
+MIN_NODES = 100  # nodes from which it pays to convert a graph
 _EXACT = 2**53  # float64 holds whole numbers up to this
 # arguments with which NetworkX does less than all pairs, or nothing that takes long
 _LEFT_TO_NETWORKX = ("attr", "cutoff", "e", "nbunch", "source", "sources", "sp", "target", "u", "usebounds", "v")
@@ -134,7 +134,7 @@ def should_run(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bool |
     if name == "all_pairs_shortest_path" or (name == "shortest_path" and kwargs.get("weight") is None):
         return "NetworkX writes paths down while it searches, which is faster without weights"
     graph = args[0] if args else kwargs["G"]
-    return True if len(graph) >= WORTH else f"graphs of fewer than {WORTH} nodes are done sooner than converted"
+    return True if len(graph) >= MIN_NODES else f"graphs of fewer than {MIN_NODES} nodes are done sooner than converted"
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def _found(G: NetworkxGraph, weight: Hashable | None, method: str = "D", predece
     # both the names of SciPy's methods and what gives NetworkX's numbers to the last bit, where sums are rounded
     by = "FW" if method == "FW" or not graph.facts.nonnegative else "D"
     try:
-        distances, before = in_float64(graph, predecessors, by) if nodes else (np.zeros((0, 0)), np.zeros((0, 0)))
+        distances, before = solve_in_float64(graph, predecessors, by) if nodes else (np.zeros((0, 0)), np.zeros((0, 0)))
     except Refused as refusal:
         raise NotImplementedError(str(refusal)) from None
     # a missing weight counts 1.0 in NetworkX's Floyd-Warshall, and 1 elsewhere

@@ -16,7 +16,7 @@ import numpy as np
 
 from fwtui.graphs.adjacency import Adjacency, Arcs, GivenGraph, merge_parallel
 from fwtui.graphs.graph import EdgeFacts, blocks
-from fwtui.solver.launching import compiled, threads_lost
+from fwtui.solver.compiled_code import compiled, threads_lost
 from fwtui_kernels.plan import NO_EDGE, NO_PREDECESSOR
 
 _WITHOUT_NUMBA = 1 << 24  # arcs of all searches: Dijkstra's takes less time than loading compiled code

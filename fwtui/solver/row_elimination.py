@@ -14,8 +14,8 @@ from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.bounds import BY_EDGES, Choice, choices, held_below, rounded
 from fwtui.solver.call import Call
-from fwtui.solver.ends import Ends, check_rows
-from fwtui.solver.launching import compiled
+from fwtui.solver.compiled_code import compiled
+from fwtui.solver.ends import Ends, check_rows_fit
 from fwtui.solver.result import Result, Stats
 from fwtui.solver.solver_graph import check_cycles
 from fwtui_kernels.plan import FLOATS
@@ -106,7 +106,7 @@ class RowElimination:
         near, single = self.neighbours(choice.dtype), self._single_below(choice)
         itemsize = np.dtype(choice.dtype).itemsize
         rows_at_once = len(usable_cores()) * 64
-        check_rows(
+        check_rows_fit(
             self.ends.shape, 4 if single else 8, tree.cells * itemsize + min(rows_at_once, len(begins)) * graph.n * itemsize
         )
         cells = factorise(tree, near)
@@ -124,7 +124,7 @@ class RowElimination:
                 return None
             farthest = max(farthest, most)
             if distances.dtype == np.float32 and farthest >= single:
-                check_rows(self.ends.shape, 8)
+                check_rows_fit(self.ends.shape, 8)
                 wide = np.empty(self.ends.shape, np.float64)
                 wide[:at] = distances[:at]
                 distances = wide

@@ -22,7 +22,7 @@ from fwtui.solver.driver import answer
 from fwtui.solver.ends import Ends
 from fwtui.solver.method import choose_method
 from fwtui.solver.result import Result
-from fwtui.solver.rows import by_searches
+from fwtui.solver.single_source import solve_by_dijkstra
 
 
 def solve(
@@ -95,14 +95,14 @@ def solve(
             raise Refused(f"comm is {quoted(str(comm))}, not a communicator; pass one such as mpi4py.MPI.COMM_WORLD")
         if device is not None:
             raise Refused(f"device {device} and comm= cannot be combined; pass only one")
-        from fwtui.solver.ranked import solve_ranked
+        from fwtui.solver.mpi_solve import solve_mpi
 
         def read() -> GivenGraph:
             if resident:
                 raise Refused("the ranks get the graph from the host, and the array is on a GPU; copy it to the host")
             return graph_of(graph, weight)
 
-        return solve_ranked(read, comm, gather, call)
+        return solve_mpi(read, comm, gather, call)
     if gather:
         raise Refused("gather needs comm=; pass it too, or omit gather")
     if resident:
@@ -131,7 +131,7 @@ def solve_one(
         if method.elimination is not None:
             return method.elimination.solve(call, method.reason)
         if method.name == "searches":
-            return by_searches(graph.adjacency, ends, method.reason, call)
+            return solve_by_dijkstra(graph.adjacency, ends, method.reason, call)
     result = answer(graph, call)
     if least is None:
         return result
@@ -171,7 +171,7 @@ def _numbers(what: str, ends: Sequence[Hashable], vertices: Vertices) -> np.ndar
     return np.array(numbers, dtype=np.int64)
 
 
-def exactly(graph: Adjacency, predecessors: bool) -> Result | None:
+def solve_exactly(graph: Adjacency, predecessors: bool) -> Result | None:
     """The answer if kernels find it without rounding a sum, for callers who expect float64; else None. Raises like solve."""
     facts = graph.facts
     if not facts.exact_sums:
@@ -180,12 +180,12 @@ def exactly(graph: Adjacency, predecessors: bool) -> Result | None:
     return result if result.stats.exact else None
 
 
-def in_float64(graph: Adjacency, predecessors: bool, method: str) -> tuple[np.ndarray, np.ndarray | None]:
+def solve_in_float64(graph: Adjacency, predecessors: bool, method: str) -> tuple[np.ndarray, np.ndarray | None]:
     """(n, n) distances and predecessors: from kernels if they are exact, else from SciPy, in float64 by the method.
 
     Raises like solve.
     """
-    result = exactly(graph, predecessors)
+    result = solve_exactly(graph, predecessors)
     if result is not None:
         return result.distances, result.predecessors
     from scipy.sparse import csgraph, csr_array

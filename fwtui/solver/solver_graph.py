@@ -22,8 +22,8 @@ from fwtui.graphs.graph import EdgeFacts
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.call import Call, Clock
 from fwtui.solver.choose import fitting, sparser
+from fwtui.solver.compiled_code import compiled, on_host, put
 from fwtui.solver.costs import PREDECESSOR, WIDE_DISTANCE, beside, check_room
-from fwtui.solver.launching import compiled, on_host, put
 from fwtui.solver.paths import Paths, TracedPredecessors
 from fwtui.solver.result import Result, Stats
 from fwtui_kernels.parts.elimination import relaxations

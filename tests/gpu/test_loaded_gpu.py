@@ -13,11 +13,11 @@ import pytest
 from path_checks import by_scipy, check_paths, random_matrix
 
 from fwtui.common.environment import edition, worker_environment
-from fwtui.solver.costs import WORTH
+from fwtui.solver.costs import MIN_ON_GPU
 
 pytestmark = pytest.mark.gpu
 SCALES = {"int16": 1, "int32": 2000, "float32": 0.25}
-N = 2100  # from WORTH on
+N = 2100  # from MIN_ON_GPU on
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def test_damaged_code_is_compiled_again(environment: Mapping[str, str], tmp_path
 
 def test_other_sizes_need_no_numba_and_a_mistake_is_one_sentence(environment: Mapping[str, str], tmp_path: Path) -> None:
     """The sizes are just below and above those at which kernels change their tile."""
-    for sizes in ((2500, 4200), (WORTH, 2500, 3100, 4096, 4300)):
+    for sizes in ((2500, 4200), (MIN_ON_GPU, 2500, 3100, 4096, 4300)):
         for n in sizes:
             matrix = random_matrix(n, n, density=0.1)
             file = written(tmp_path, matrix, "dense")

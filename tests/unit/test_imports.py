@@ -39,7 +39,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui.engine": ("numba", "llvmlite", "cuda", "scipy"),
     "fwtui.measure": ("numba", "llvmlite", "cuda", "scipy"),
     "fwtui.solver.cpu_predecessors": ("numba", "llvmlite", "scipy"),
-    "fwtui.solver.like_scipy": ("scipy",),
+    "fwtui.solver.scipy_interface": ("scipy",),
     "fwtui.solver.networkx_backend": ("networkx",),
     "fwtui_kernels.programs.nvrtc": ("cuda",),
     **dict.fromkeys(

@@ -93,7 +93,7 @@ def test_the_least_recently_used_code_is_removed_first(tmp_path: Path, monkeypat
 
 SCRIPT = """
 import json, sys
-from fwtui.solver.launching import compiled
+from fwtui.solver.compiled_code import compiled
 from fwtui_kernels.compiled import cubin_cache
 with compiled("cuda"):
     from fwtui.solver.graph_kernels import diagonal

@@ -79,9 +79,9 @@ class TestChoice:
 
     def test_small_graphs_are_solved_on_the_cpu(self, pretend: Pretend) -> None:
         pretend.driver(True, lambda gpu: pytest.fail("it was started"))
-        assert choose.choose_engine(None, choose.WORTH - 1) is choose.CPU
+        assert choose.choose_engine(None, choose.MIN_ON_GPU - 1) is choose.CPU
         pretend.driver(False)
-        assert choose.choose_engine(None, choose.WORTH) is choose.CPU
+        assert choose.choose_engine(None, choose.MIN_ON_GPU) is choose.CPU
 
     def test_every_type_has_a_kernel(self) -> None:
         from fwtui.engine.engine import HostEngine
@@ -176,15 +176,15 @@ device_predecessors.found_by, paths.Paths.predecessors, paths.Paths.by_dijkstra 
 far = ask(chain)
 assert far.distances.copy_to_host()[0, 4] == 4 * (2**24 + 1) and far.stats.dtype == "int32"
 # its own graph kernels are compiled once, like the kernels; here each takes a thousand seconds
-launch = launching.launch
+launch = compiled_code.launch
 
 def slowly(*given):
     Clock.compiling += 1000
     launch(*given)
 
-launching.launch = slowly
+compiled_code.launch = slowly
 result = ask(chain)
-launching.launch = launch
+compiled_code.launch = launch
 told = result.stats.seconds
 assert set(told) == {"compile", "allocate", "prepare", "kernels", "copy out", "paths"}, told
 assert told["compile"] > 4000 and result.stats.total < told["compile"] + 1000, told

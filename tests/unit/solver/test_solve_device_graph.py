@@ -19,7 +19,7 @@ SIMULATED = """
 from simulated_solver import *
 from fwtui.solver.host_graph import reach_of
 
-launching.THREADS, launching.BLOCKS, device_graph.DeviceGraph.piece_bytes = 4, 3, 32
+compiled_code.THREADS, compiled_code.BLOCKS, device_graph.DeviceGraph.piece_bytes = 4, 3, 32
 told = {}
 """
 
@@ -27,13 +27,13 @@ SAME = (
     SIMULATED
     + """
 looked, to_device = [], device_graph.to_device
-launch = launching.launch
+launch = compiled_code.launch
 
 def launched_alone(*given):
-    assert launching._one_at_a_time._is_owned(), "another thread may launch at the same time"
+    assert compiled_code._one_at_a_time._is_owned(), "another thread may launch at the same time"
     launch(*given)
 
-launching.launch = launched_alone
+compiled_code.launch = launched_alone
 fill = Adjacency.fill
 Adjacency.fill = lambda self, matrix: looked.append(self.n) or fill(self, matrix)
 

@@ -12,7 +12,7 @@ from processes import run_python
 
 from fwtui.engine.engine import HostEngine
 from fwtui.experiment.device import FIRST_GPU
-from fwtui.solver import choose, launching
+from fwtui.solver import choose, compiled_code
 from fwtui.solver.output import spent
 from fwtui_kernels.plan import Target
 
@@ -60,14 +60,14 @@ def test_a_gpu_in_use_takes_smaller_graphs_and_a_fork_has_lost_it(monkeypatch: p
 
 
 def test_a_forked_process_does_not_wait_for_a_thread_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launching, "_layers_before_fork", set[str]())
+    monkeypatch.setattr(compiled_code, "_layers_before_fork", set[str]())
 
     def compile() -> None:
-        with launching.compiled():
+        with compiled_code.compiled():
             pass
 
-    with launching.compiled():
-        launching._after_fork()
+    with compiled_code.compiled():
+        compiled_code._after_fork()
         free = threading.Thread(target=compile, daemon=True)
         free.start()
         free.join(30)
@@ -98,7 +98,7 @@ def test_a_forked_process_goes_on_whatever_its_parent_has_done() -> None:
     assert told[0] == "tiled-cpu" and told[1].startswith("kernel sparse-cpu needs numba's threads, which") and told[2] == "7", (
         done.stderr
     )
-    assert not launching.threads_lost()
+    assert not compiled_code.threads_lost()
 
 
 def test_a_small_graph_brings_nothing_that_does_not_solve_it(tmp_path: Path) -> None:

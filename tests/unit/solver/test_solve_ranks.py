@@ -21,7 +21,7 @@ from processes import gone
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Failed, NoGpu, Refused
 from fwtui.live.mpi_job import MpiJob, mpiexec
-from fwtui.solver.job import JobEngine
+from fwtui.solver.mpi_engine import LocalMpiEngine
 from fwtui.solver.solve import solve
 
 HERE = Path(__file__).parent
@@ -228,15 +228,15 @@ class TestJob:
 def at_the_build(monkeypatch: pytest.MonkeyPatch, happens: Callable[[MpiJob], object]) -> list[int]:
     """Have that happen when a job builds its program; its processes, from then on."""
     pids: list[int] = []
-    healthy = JobEngine.build
+    healthy = LocalMpiEngine.build
 
-    def build(engine: JobEngine, *given: Any) -> Any:
+    def build(engine: LocalMpiEngine, *given: Any) -> Any:
         assert engine.job is not None and len(engine.job.pids) == 2
         pids.extend((engine.job.pid, *engine.job.pids))
         happens(engine.job)
         return healthy(engine, *given)
 
-    monkeypatch.setattr(JobEngine, "build", build)
+    monkeypatch.setattr(LocalMpiEngine, "build", build)
     return pids
 
 

@@ -19,8 +19,8 @@ from fwtui.common.errors import Failed, Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs.library_objects import graph_of
-from fwtui.solver import choose, costs, method, searches
-from fwtui.solver.costs import MIN, shape_of
+from fwtui.solver import choose, costs, method, parallel_dijkstra
+from fwtui.solver.costs import MIN_SPARSE, shape_of
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Target
 
@@ -99,8 +99,8 @@ def test_far_distances_named_kernels_and_graphs_whose_matrix_would_fit_no_memory
 def test_all_distances_of_a_graph_without_separators_by_searches_on_all_cores(
     asked: dict[str, Any], predecessors: bool, pretend: Pretend
 ) -> None:
-    pretend.limits(costs, SEARCHED=1e-9, WORTH_A_PROCESS=1e-4, MIN=400)
-    pretend.limits(method, _PROCESS_STARTS=0.0, MIN=400)
+    pretend.limits(costs, SECONDS_PER_STEP=1e-9, SECONDS_PER_PROCESS=1e-4, MIN_SPARSE=400)
+    pretend.limits(method, _PROCESS_STARTS=0.0, MIN_SPARSE=400)
     graph = matrix(400, density=0.05, **asked)
     found = solve(graph, predecessors=predecessors)
     assert found.stats.kernel == "dijkstra" and found.rows is None and "from all vertices" in found.stats.reason
@@ -112,7 +112,7 @@ def test_all_distances_of_a_graph_without_separators_by_searches_on_all_cores(
 def test_a_silent_search_process_is_an_error() -> None:
     graph = scipy.sparse.csr_array(np.where(np.isinf(found := matrix(300)), 0, found))
     with pytest.raises(Failed, match="a process that searches for shortest paths gave nothing in -1 s"):
-        list(searches.searched(graph, np.arange(300), False, 2, patience=-1.0))
+        list(parallel_dijkstra.run_searches(graph, np.arange(300), False, 2, patience=-1.0))
 
 
 def test_searches_report_negative_cycles() -> None:
@@ -179,7 +179,7 @@ def test_the_command_writes_the_rows_of_a_file(towns: str, tmp_path: Path, capfd
 @pytest.fixture
 def eliminates(pretend: Pretend) -> None:
     """Searches that are estimated to take forever, of graphs that are small enough for a test."""
-    pretend.limits(costs, SEARCHED=1.0, MIN=100)
+    pretend.limits(costs, SECONDS_PER_STEP=1.0, MIN_SPARSE=100)
 
 
 @pytest.mark.usefixtures("eliminates")
@@ -204,11 +204,11 @@ def test_rows_and_columns_by_one_elimination(asked: dict[str, Any], dtype: str |
     elif "real" in asked:
         graph.data = np.ceil(graph.data)
     exact = johnson(graph)
-    rows, columns = np.arange(0, 700, 9), [699, 3, 3]
+    rows, columns = list(range(0, 700, 9)), [699, 3, 3]
     found = solve(graph, sources=rows, dtype=dtype)
     assert found.stats.kernel == "elimination" and found.stats.dtype == (dtype or ("float64" if rounds else "int32"))
     assert "an elimination and 78 sweeps take about" in found.stats.reason and found.stats.exact == (not rounds)
-    assert found.rows is not None and found.rows.tolist() == rows.tolist()
+    assert found.rows is not None and found.rows.tolist() == rows
     tolerance = 1e-5 if rounds and dtype == "float32" else 1e-12 * rounds
     compare = partial(np.testing.assert_allclose, rtol=tolerance)
     compare(found.distances, exact[rows])
@@ -249,10 +249,10 @@ def arcs(n: int, **asked: Any) -> scipy.sparse.csr_array:
     "asked", [{"kind": "road"}, pytest.param({"kind": "grid", "negative": 0.3}, marks=pytest.mark.slow)], ids=str
 )
 def test_a_graph_with_small_separators_is_ordered(asked: dict[str, Any]) -> None:
-    graph = arcs(MIN, **asked)
+    graph = arcs(MIN_SPARSE, **asked)
     found = solve(graph, predecessors=True, dtype="float32")  # in which its kernel is compiled for other tests
     assert found.stats.kernel == "sparse-cpu" and "fewer relaxations than a dense graph" in found.stats.reason
-    assert found.stats.relaxations < MIN**3 / 4
+    assert found.stats.relaxations < MIN_SPARSE**3 / 4
     some = [0, 100, 2047]
     np.testing.assert_array_equal(found.distances[some], johnson(graph, indices=some).astype(found.distances.dtype))
     path = found.path(100, 2047)
@@ -260,19 +260,19 @@ def test_a_graph_with_small_separators_is_ordered(asked: dict[str, Any]) -> None
 
 
 def test_without_small_separators_and_where_a_kernel_is_named_the_plan_is_dense() -> None:
-    graph = arcs(MIN, density=24 / MIN)
+    graph = arcs(MIN_SPARSE, density=24 / MIN_SPARSE)
     found = solve(graph)
     assert (found.stats.kernel, found.stats.reason) == ("tiled-cpu", "no small separators: the dense plan")
-    assert solve(arcs(MIN, kind="grid"), kernel="tiled-cpu").stats.reason == ""
+    assert solve(arcs(MIN_SPARSE, kind="grid"), kernel="tiled-cpu").stats.reason == ""
 
 
 @pytest.mark.parametrize(
     ("order", "free", "kernel"), [(1e-9, 8 * 2**30, "sparse"), (1e-9, 2**20, "dense"), (1.0, 8 * 2**30, "dense")]
 )
 def test_a_gpu_graph_is_ordered_if_that_is_faster_and_fits(order: float, free: int, kernel: str, pretend: Pretend) -> None:
-    pretend.limits(costs, _ORDERED=order)
-    graph, dense = graph_of(arcs(MIN, kind="grid")).adjacency, registry()["look-ahead"]
-    shape = shape_of(dense, MIN, "int32")
+    pretend.limits(costs, _SECONDS_OF_ORDER=order)
+    graph, dense = graph_of(arcs(MIN_SPARSE, kind="grid")).adjacency, registry()["look-ahead"]
+    shape = shape_of(dense, MIN_SPARSE, "int32")
     gpu: Any = SimpleNamespace(target=Target("cuda"), ranks=(), free_bytes=lambda: free)
     chosen, ordered, reason = choose.sparser(None, graph, graph.facts, dense, shape, gpu)
     assert (chosen.id == "sparse") == (kernel == "sparse") == (ordered.order is not None) == bool(reason)

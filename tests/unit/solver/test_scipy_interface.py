@@ -11,7 +11,7 @@ from scipy.sparse import csgraph
 from scipy.sparse.csgraph.tests import test_shortest_path as theirs
 
 from fwtui import shortest_path
-from fwtui.solver import costs, like_scipy, paths
+from fwtui.solver import costs, paths, scipy_interface
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +49,7 @@ def test_scipy_or_fwtui_answers(
 ) -> None:
     asked = []
     original = csgraph.shortest_path
-    monkeypatch.setattr(like_scipy.scipys, "shortest_path", lambda *given: asked.append(1) or original(*given))
+    monkeypatch.setattr(scipy_interface.scipys, "shortest_path", lambda *given: asked.append(1) or original(*given))
     assert shortest_path(np.array([[0, weight], [0, 0]]), method, indices=indices).flat[1] == weight
     assert bool(asked) == by_scipy
 
@@ -59,8 +59,8 @@ def test_some_rows_are_those_of_scipy(indices: Any, monkeypatch: pytest.MonkeyPa
     graph = np.random.default_rng(4).integers(1, 99, (300, 300))
     expected = csgraph.shortest_path(graph, indices=indices, return_predecessors=True)
     if np.ndim(indices) == 0:
-        pretend.limits(costs, SEARCHED=1.0)  # only a GPU is sooner than one search
-    monkeypatch.setattr(like_scipy.scipys, "shortest_path", None)
+        pretend.limits(costs, SECONDS_PER_STEP=1.0)  # only a GPU is sooner than one search
+    monkeypatch.setattr(scipy_interface.scipys, "shortest_path", None)
     distances, before = shortest_path(graph, indices=indices, return_predecessors=True)
     np.testing.assert_array_equal(distances, expected[0])
     assert before.shape == expected[1].shape

@@ -11,7 +11,7 @@ from fwtui.graphs.bounds import held_below, rounded
 from fwtui.graphs.cycles import cycle_or_heights
 from fwtui.solver.call import Call
 from fwtui.solver.costs import processes, seconds_of_searches
-from fwtui.solver.ends import Ends, check_rows
+from fwtui.solver.ends import Ends, check_rows_fit
 from fwtui.solver.result import Result, Stats
 from fwtui.solver.solver_graph import cycle_error
 
@@ -19,11 +19,11 @@ PROOF = "sums in 64 bits"
 _CELL, _WIDE = 4, 8  # bytes of a distance; of one that float32 does not hold
 
 
-def by_searches(graph: Adjacency, ends: Ends, reason: str, call: Call) -> Result:
+def solve_by_dijkstra(graph: Adjacency, ends: Ends, reason: str, call: Call) -> Result:
     """Solve by a Dijkstra search from each source, or backwards from each target if there are fewer targets."""
     from scipy.sparse import csr_array
 
-    from fwtui.solver.searches import block_rows, searched
+    from fwtui.solver.parallel_dijkstra import block_rows, run_searches
 
     n, facts, clock, predecessors = graph.n, graph.facts, call.clock, call.predecessors
     backward, begins, columns, shape = ends.backward, ends.begins, ends.columns, ends.shape
@@ -31,7 +31,7 @@ def by_searches(graph: Adjacency, ends: Ends, reason: str, call: Call) -> Result
     beside = (shares + 2) * block_rows(n) * n * (_WIDE + 4 * predecessors)  # a block in each process, and two here
     single, farthest = held_below(facts, "float32"), 0.0
     size, dtype = (_CELL, np.float32) if single else (_WIDE, np.float64)
-    check_rows(shape, size + 4 * predecessors, beside)
+    check_rows_fit(shape, size + 4 * predecessors, beside)
     sources, targets, weights = arcs = merge_parallel(graph.all_arcs())
     cycle, heights = ((), np.zeros(n)) if facts.nonnegative else cycle_or_heights(replace(graph, dense=None, arcs=arcs))
     if cycle:
@@ -44,7 +44,7 @@ def by_searches(graph: Adjacency, ends: Ends, reason: str, call: Call) -> Result
     distances = np.empty(shape, dtype)
     before = np.empty(shape, np.int32) if predecessors else None
     clock.lap("prepare")
-    for part, every, nearest in searched(matrix, begins, predecessors, shares):
+    for part, every, nearest in run_searches(matrix, begins, predecessors, shares):
         call.tell(part.start / len(begins))
         if before is not None and nearest is not None:
             before[part] = nearest
@@ -52,7 +52,7 @@ def by_searches(graph: Adjacency, ends: Ends, reason: str, call: Call) -> Result
         found = found + (raised if columns is None else raised[columns])[None, :] + lower[begins[part]][:, None]
         farthest = float(np.abs(found).max(where=np.isfinite(found), initial=farthest))
         if distances.dtype == np.float32 and farthest >= single:
-            check_rows(shape, _WIDE)
+            check_rows_fit(shape, _WIDE)
             wide = np.empty(shape, np.float64)
             wide[: part.start] = distances[: part.start]
             distances = wide

@@ -41,7 +41,7 @@ from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step, Target
 _LOOKS_EVERY = 0.1  # seconds between looks whether the job has failed
 
 
-class JobEngine(DistributedEngine):
+class LocalMpiEngine(DistributedEngine):
     """Every rank's engine, in the process that started them."""
 
     elsewhere = True
@@ -69,7 +69,7 @@ class JobEngine(DistributedEngine):
 
     def build(self, kernel: Kernel, shape: Shape) -> Program:
         self.on_all_ranks(Build(kernel.id, shape))
-        return JobProgram(self, shape)
+        return LocalMpiProgram(self, shape)
 
     def timed_repetition(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> TimedRun:
         timed = super().timed_repetition(program, plan, buffers, mode)
@@ -104,7 +104,7 @@ def _check(job: MpiJob, ended: bool) -> None:
         raise Failed(f"{job.death}{f': {last[0]}' if last else ''}")
 
 
-class JobProgram(DistributedProgram):
+class LocalMpiProgram(DistributedProgram):
     """A program whose matrix is in memory that the ranks map."""
 
     def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
@@ -141,9 +141,9 @@ def _shared(size: int) -> Iterator[tuple[mmap.mmap, str]]:
 
 
 @contextmanager
-def job_engine(devices: str) -> Iterator[JobEngine]:
+def job_engine(devices: str) -> Iterator[LocalMpiEngine]:
     """The engine for these devices; its job begins when it is activated, and ends with the block. Raises Refused."""
-    engine = JobEngine(places_text(_here(devices)))
+    engine = LocalMpiEngine(places_text(_here(devices)))
     try:
         with undo_on_signal(engine.kill):
             yield engine

@@ -23,9 +23,9 @@ from fwtui.measure.rank_worker import assign_devices, cores_for, engine_at, rank
 from fwtui.measure.worker import diagnose
 from fwtui.solver import choose
 from fwtui.solver.call import Call, Clock
+from fwtui.solver.compiled_code import compiled
 from fwtui.solver.costs import bytes_a_cell
 from fwtui.solver.host_graph import HostGraph, finished, largest, leads_out, reached
-from fwtui.solver.launching import compiled
 from fwtui.solver.paths import Paths, TracedPredecessors
 from fwtui.solver.result import Result, Stats
 from fwtui.stream.requests import Reply
@@ -35,7 +35,7 @@ from fwtui_kernels.programs.rank_programs import RankRows
 ALLOWED = (None, "cpu", "all")  # devices of an MPI program
 
 
-def solve_ranked(
+def solve_mpi(
     read: Callable[[], GivenGraph],
     comm: Any,
     gather: bool,

@@ -12,7 +12,7 @@ from fwtui.graphs.adjacency import Adjacency, both_ways, count_finite, of_dense
 from fwtui.graphs.library_objects import check_sparse, of_entries
 from fwtui.solver.ends import Ends
 from fwtui.solver.method import KERNEL, choose_method
-from fwtui.solver.solve import exactly
+from fwtui.solver.solve import solve_exactly
 
 _NEAR_0 = 1e-8  # up to it SciPy reads a weight of a dense array as 0, which is no edge, if it counts edges
 
@@ -72,7 +72,7 @@ def shortest_path(
     if method == "auto" or (method == "FW" and indices is None):  # SciPy's refuses these
         graph = _of_csgraph(csgraph, directed, unweighted)
         suits = graph is not None and (indices is None or _kernels_pay(graph, indices, return_predecessors))
-        result = exactly(graph, return_predecessors) if suits and graph is not None else None
+        result = solve_exactly(graph, return_predecessors) if suits and graph is not None else None
         if result is not None:
             distances = result.distances.astype(np.float64, copy=False)
             if overwrite and method == "FW" and indices is None and _is_overwritten(csgraph):

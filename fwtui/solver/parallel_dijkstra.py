@@ -1,6 +1,6 @@
 """SciPy's Dijkstra from many vertices, on all cores: in processes, as it holds Python's lock.
 
-`python -P -m fwtui.solver.searches` is one of these processes. Each takes every k-th block of the sources.
+`python -P -m fwtui.solver.parallel_dijkstra` is one of these processes. Each takes every k-th block of the sources.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def block_rows(n: int) -> int:
     return max(1, min(AT_ONCE, CELLS // n))
 
 
-def searched(matrix: Any, sources: np.ndarray, predecessors: bool, shares: int, patience: float = 600.0) -> Iterator[Block]:
+def run_searches(matrix: Any, sources: np.ndarray, predecessors: bool, shares: int, patience: float = 600.0) -> Iterator[Block]:
     """Rows of float64 distances and, if asked for, of predecessors from these sources, a block at a time, in their order.
 
     `matrix` is a CSR array whose entries are not negative. Raises Failed if one of `shares` processes ends, or
@@ -75,7 +75,7 @@ class _Child(ModuleProcess):
     """A process that searches, and what it has found that nobody took yet."""
 
     def __init__(self) -> None:
-        super().__init__("fwtui.solver.searches")
+        super().__init__("fwtui.solver.parallel_dijkstra")
         self._stdout = bytearray()
 
     def take(self, size: int, patience: float) -> bytearray:
@@ -113,7 +113,7 @@ def main() -> None:
             )
         )
         matrix = csr_array((weights, columns, begins), shape=(order.n, order.n))
-        for _, distances, before in searched(matrix, sources, order.predecessors, 1):
+        for _, distances, before in run_searches(matrix, sources, order.predecessors, 1):
             parent.write(distances.data.cast("B"))
             if before is not None:
                 parent.write(before.data.cast("B"))
