@@ -3,8 +3,8 @@ from collections.abc import Iterable, Mapping
 
 from fwtui.api.session import Session, kernels, load
 from fwtui.common.errors import Failed, Refused
-from fwtui.solver.scipy_interface import shortest_path
 from fwtui.solver.result import Result
+from fwtui.solver.scipy_interface import shortest_path
 from fwtui.solver.solve import solve
 
 __all__ = [

@@ -41,7 +41,7 @@ class Clock:
         self.lap("prepare")
 
     def add(self, seconds: Mapping[str, float]) -> None:
-        """Add what another clock measured since the last call of this one."""
+        """Add the stages that another clock measured since the last call of this one."""
         for stage, spent in seconds.items():
             self._add(stage, spent)
         self._last, Clock.compiling = self._now(), 0.0
@@ -53,20 +53,20 @@ class Clock:
 
 @dataclass(frozen=True)
 class Call:
-    """The options of solve that say how, its clock, and whom to tell the share of the work that is done."""
+    """The options of one call of solve, its clock, and a function that receives the share of the work that is done."""
 
     dtype: str | None = None
     predecessors: bool = False
     kernel: str = AUTO.id
     device: str | int | None = None
     devices: str | None = None
-    keep_on_device: bool = False  # whether distances of a graph in host memory stay on the GPU
+    keep_on_device: bool = False  # leave the distances of a graph in host memory on the GPU
     tell: Callable[[float], None] = lambda share: None
     clock: Clock = field(default_factory=Clock)
 
     @cached_property
     def named(self) -> Kernel | None:
-        """The kernel of that id; None for auto. Raises Refused if there is none."""
+        """The chosen kernel; None for auto. Raises Refused for an unknown id."""
         name = str(self.kernel)
         if name == AUTO.id:
             return None

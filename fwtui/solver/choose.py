@@ -1,4 +1,4 @@
-"""Chooses by what a graph is solved: the engine, then the kernel that takes it there, dense or for sparse graphs."""
+"""Choice of the engine for a graph, then of its kernel, dense or sparse."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def choose_engine(device: str | int | None, n: int, needed_by: str = "") -> Engi
 
 
 def _worth() -> float:
-    """Vertices from which a GPU pays."""
+    """Return the number of vertices from which a GPU is faster."""
     if not _started_by:
         return MIN_ON_GPU
     return MIN_ON_STARTED_GPU if _started_by == {os.getpid()} else inf  # in a forked process CUDA does not work
@@ -84,7 +84,7 @@ def cuda_engine(gpu: DeviceId) -> Engine:
 
 
 def suited(named_kernel: Kernel | None, n: int, dtype: str, nonnegative: bool, engine: Engine) -> tuple[Kernel, Shape]:
-    """The requested kernel, or the best known one that takes the size. Raises Refused if none does."""
+    """Return the requested kernel, or the fastest that accepts the size, and its shape. Raises Refused if none does."""
     if named_kernel is not None and engine.ranks and not (named_kernel.ranked and named_kernel.backend == engine.target.backend):
         other = next(_preferred(n, dtype, nonnegative, engine)).id
         raise Refused(
@@ -120,7 +120,7 @@ def _preferred(n: int, dtype: str, nonnegative: bool, engine: Engine) -> Iterato
 
 
 def _suits_scipy(n: int) -> bool:
-    """Return whether SciPy answers: until compiled code is loaded, for tiny graphs and for the first small one of a process."""
+    """Return whether SciPy is faster: before compiled code is loaded, for tiny graphs and the first small one of a process."""
     global _scipy_has_run
     if n > _MAX_BY_SCIPY or "numba" in sys.modules:
         return False
@@ -167,9 +167,9 @@ def fitting(
 def sparser(
     named_kernel: Kernel | None, graph: GivenGraph, facts: EdgeFacts, kernel: Kernel, shape: Shape, engine: Engine
 ) -> tuple[Kernel, Shape, str]:
-    """The kernel and its shape, or those of one for sparse graphs that takes less time; and why, if METIS was asked.
+    """Return the kernel and its shape, or a faster kernel for sparse graphs, and the reason if METIS ran.
 
-    Where a kernel is named, it is that one.
+    A named kernel is never replaced.
     """
     backend = engine.target.backend
     if kernel.ordered is not None:

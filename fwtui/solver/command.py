@@ -88,7 +88,7 @@ def carry_out(request: argparse.Namespace, begun: float) -> None:
 
 
 def _listed(path: str, vertices: Vertices, titles: tuple[str, ...], what: str, once: bool = False) -> list[tuple[int, ...]]:
-    """The vertices in a file, some on each line, under these titles, if any. Raises Refused, naming file and line."""
+    """Read the vertices of a file, one or two per line, under optional titles. Raises Refused with file and line."""
     name = STDIN_NAME if path == STDIN else sanitise(Path(path).name)
     cycles, rows_seen = list[tuple[int, ...]](), set[tuple[int, ...]]()
     with open_graph_file(path, name, MAX_BYTES) as (file, size):
@@ -97,13 +97,13 @@ def _listed(path: str, vertices: Vertices, titles: tuple[str, ...], what: str, o
             if not cycles and tuple(f.lower() for f in fields[: len(titles)]) == titles:
                 continue
             if len(fields) < len(titles):
-                raise Refused(f"{name}, line {line} has 1 field, and a pair has two; write {','.join(titles)}")
+                raise Refused(f"{name}, line {line} has 1 field, and a pair has 2; write {','.join(titles)}")
             try:
                 row = tuple(vertices.index(field) for field in fields[: len(titles)])
             except Refused as refusal:
                 raise Refused(f"{name}, line {line}: {refusal}") from None
             if once and row in rows_seen:
-                raise Refused(f"{name}, line {line}: {quoted(fields[0])} is there already; name each vertex once")
+                raise Refused(f"{name}, line {line}: {quoted(fields[0])} occurs twice; list each vertex once")
             rows_seen.add(row)
             cycles.append(row)
     if not cycles:

@@ -43,7 +43,7 @@ def threads_lost() -> bool:
 
 @contextmanager
 def compiled(backend: str = "cpu") -> Iterator[None]:
-    """Cache what is decorated or launched within in this program's folder, unless the caller named another one.
+    """Cache functions that are decorated or launched in the block in this program's folder, unless the caller named another.
 
     A GPU's kernels import numba only if one of them is missing in the cache.
     """
@@ -100,7 +100,7 @@ def on_host(array: Any, engine: Engine) -> np.ndarray:
 
 
 def put(row: np.ndarray, to: Any, engine: Engine) -> None:
-    """Copy a row into `to`."""
+    """Copy a row into `to`, a host or a device array."""
     if isinstance(to, np.ndarray):
         to[...] = row
     else:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MIN_ON_GPU, MIN_ON_STARTED_GPU = 2048, 768  # vertices from which a GPU pays: to start it, and if this process has used it already
 SPARSE = {"cpu": "sparse-cpu", "cuda": "sparse"}  # kernels, by backend
-MIN_SPARSE = 2048  # vertices of a graph for which METIS is asked, unless such a kernel is named
+MIN_SPARSE = 2048  # vertices from which an elimination is considered, unless a sparse kernel is named
 MAX_DEGREE = 32  # on average
 _ALWAYS_FITS = 256  # vertices whose matrices take less memory than NumPy itself
 _DISTANCE = 4  # bytes per cell of the result, in place of the matrix if that is as wide
@@ -43,7 +43,7 @@ SECONDS_PER_PROCESS = 1.0  # seconds of searches that are worth starting a proce
 
 
 def seconds_of_searches(graph: Adjacency, count: int) -> float:
-    """On one core, from that many vertices."""
+    """Estimate the seconds of Dijkstra searches from `count` vertices on one core."""
     return count * (graph.n * log2(graph.n + 1) + graph.facts.edges) * SECONDS_PER_STEP
 
 
@@ -53,15 +53,16 @@ def processes(seconds: float) -> int:
 
 
 def seconds_of(relaxations: int, backend: str, itemsize: int = 4) -> float:
-    """Seconds of a kernel."""
+    """Estimate the seconds of a kernel."""
     return relaxations * itemsize / 4 / (_RELAXED_ON_GPU if backend == "cuda" else _RELAXED * len(usable_cores()))
 
 
 def ordered_shape(
     graph: GivenGraph, facts: EdgeFacts, backend: str, dtype: str, seconds: float, engine: Engine | None
 ) -> Shape | None:
-    """The shape for the kernel for sparse graphs, in METIS's order if that is best; None if the graph is not sparse, METIS is
-    not there or would take more seconds than that, or there is no room.
+    """Return the shape for the sparse kernel, with METIS's order if that needs least work.
+
+    None if the graph is not sparse, METIS is not installed or would take more than `seconds`, or memory is short.
     """
     unseen = isinstance(graph, LazyGraph) and getattr(graph.parts, "ndim", 0) == 2
     if not is_sparse(facts) or facts.n * _SECONDS_OF_ORDER + facts.n**2 * _SECONDS_OF_CELL * unseen >= seconds:
@@ -95,7 +96,7 @@ def _fits(kernel: Kernel, shape: Shape, engine: Engine | None) -> bool:
 
 
 def in_order(kernel: Kernel, shape: Shape, graph: Adjacency) -> Shape:
-    """The shape with the order in which the kernel has least to do, which is kept with the graph; unchanged if dense is best."""
+    """Return the shape with the order of least work, cached with the graph; unchanged if the dense plan needs less."""
     assert kernel.ordered is not None
     key = kernel.id, shape.tile
     if key not in graph.orders:
@@ -105,7 +106,7 @@ def in_order(kernel: Kernel, shape: Shape, graph: Adjacency) -> Shape:
 
 
 def shape_of(kernel: Kernel, n: int, dtype: str, nonnegative: bool = True, simulated: bool = False, ranks: int = 1) -> Shape:
-    """The tile and options with which the kernel solves a graph."""
+    """Return the shape with the kernel's tile and options for a graph."""
     tile = kernel.tile_for(n, simulated, dtype) or 1
     return kernel.once(Shape(n, tile, dtype, nonnegative=nonnegative, options=kernel.defaults, ranks=ranks))
 
@@ -116,7 +117,7 @@ def check_room(n: int, dtype: str, predecessors: bool, low: float | None = None,
     `beside`: bytes per cell that the ranks on this host need. Only the least weight, `low`, shows beforehand that distances
     will be float64; otherwise there is a second check when it shows.
     """
-    if n <= _ALWAYS_FITS:  # the question would take longer than the answer
+    if n <= _ALWAYS_FITS:  # reading the free memory takes longer than solving
         return
     free = psutil.virtual_memory().available
     usable = max(0, free - KEPT_FREE)

@@ -14,12 +14,13 @@ _PASSES = 4  # over missing cells, before the search that always ends
 
 @njit(parallel=True, cache=True)
 def nearest_before(distances, sources, first, before, weights, slack, share, far, predecessors):
-    """Per source i, one for each row, and vertex j: the v of an arc (v, j) with the least d(i, v) + w, where that is at most
-    d(i, j) + slack[j] + share * d(i, j).
+    """Find for each source i (a row) and vertex j the arc (v, j) with the least d(i, v) + w.
+
+    That sum must be at most d(i, j) + slack[j] + share * d(i, j).
 
     Arcs are sorted by target: those into j are `first[j] : first[j + 1]` of `before` and `weights`, in whose type the search
-    computes; `far` means no path. Cells with a predecessor keep it; i = j and cells without a path get none. Without slack the
-    first arc that fits is taken.
+    computes; `far` means no path. Cells with a predecessor are unchanged; i = j and cells without a path get none. Without slack
+    the first arc that fits is taken.
     """
     rows, n = distances.shape
     number = weights.dtype.type

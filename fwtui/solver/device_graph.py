@@ -131,7 +131,7 @@ class DeviceGraph(SolverGraph):
         return bool(self._filled(escaped, self._blocks, np.zeros(1), *self._arrays, sets)[0])
 
     def finished(self, distances: Any, far: float, wide: bool) -> Any:
-        """Return them on the device, or converted and copied piece by piece."""
+        """Return the distances on the device, or converted and copied to the host piece by piece."""
         n, to = self.n, np.dtype(np.float64 if wide else np.float32)
         if self.keep_on_device:
             whole = self._empty((n, n), to)
@@ -155,7 +155,7 @@ class DeviceGraph(SolverGraph):
             yield first, part, part
 
     def _by_threads(self, result: np.ndarray, starts: range) -> Iterator[Piece]:
-        """Through pinned memory, from which threads copy each piece: new memory of the host is slow where it is first written."""
+        """Yield pieces of pinned memory, from which threads copy: the first write to new host memory is slow."""
         threads = min(self.copying_threads, len(usable_cores()))
         staged = [cuda.pinned_array((starts.step, self.n), result.dtype) for _ in range(threads)]
         with ThreadPoolExecutor(threads) as pool:
@@ -217,7 +217,7 @@ class DeviceGraph(SolverGraph):
         compiled_code.launch(function, grid, self.engine.stream, *arguments)
 
     def _filled(self, function: Any, grid: int, start: np.ndarray, *arguments: Any) -> np.ndarray:
-        """The last argument after the function has filled it."""
+        """Launch the function and return its last argument, filled, on the host."""
         result = on_device(start, self.engine)
         self._launch(function, grid, *arguments, result)
         return on_host(result, self.engine)
@@ -227,7 +227,7 @@ class DeviceGraph(SolverGraph):
 
 
 def of_device_array(matrix: Any, engine: Engine) -> DeviceGraph:
-    """A square device array as a graph. Raises Refused if it is not one."""
+    """Represent a square device array as a graph. Raises Refused if it is not one."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.shape[0]:
         raise Refused(f"an array of shape {matrix.shape} is not a graph; give a square matrix of n x n weights")
     kind = np.dtype(matrix.dtype)
@@ -251,9 +251,9 @@ def _copied(matrix: Any, engine: Engine) -> Adjacency:
 
 
 def to_device(graph: GivenGraph, engine: Engine, clock: Clock, keep: bool = False) -> DeviceGraph | None:
-    """The graph on the engine's device; `keep`: its distances stay there.
+    """Copy the graph to the engine's device; `keep`: leave its distances there.
 
-    None if the host must check it: if there is no room for it beside its distances, its numbers may not fit float64, or it may
+    None if the host must check it: the graph and its distances may not fit together, its values may not fit float64, or it may
     not be a graph.
     """
     parts = graph.parts
@@ -284,7 +284,7 @@ def to_device(graph: GivenGraph, engine: Engine, clock: Clock, keep: bool = Fals
 
 
 def _sources(pointers: Any, targets: Any, engine: Engine) -> Any:
-    """The source of each entry of CSR rows, as a device array."""
+    """Return the source of each entry of CSR rows, as a device array."""
     n, sources = len(pointers) - 1, cuda.device_array(len(targets), np.int32, stream=engine.stream)
     compiled_code.launch(graph_kernels.rows_of, min(n, compiled_code.BLOCKS), engine.stream, pointers, np.int32(n), sources)
     return sources

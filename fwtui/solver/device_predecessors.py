@@ -1,4 +1,4 @@
-"""Predecessors of distances that are still on the GPU."""
+"""Predecessors of distances in GPU memory."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ _ROUNDED_BITS = 21  # bits of a length if sums were rounded: the rest of a key s
 
 
 def terms_of(facts: EdgeFacts, dtype: str, largest: float) -> Terms | None:
-    """How a search reads distances up to that absolute value; None if lengths are too large, or if sums with negative weights
-    were rounded.
+    """Return the scale and limits of a search, for distances up to the absolute value `largest`.
+
+    None if lengths are too large, or if sums with negative weights were rounded.
     """
     negative = not facts.nonnegative
     if dtype in FLOATS and not largest < exact_below(facts, dtype):
@@ -40,8 +41,9 @@ def terms_of(facts: EdgeFacts, dtype: str, largest: float) -> Terms | None:
 def found_on_device(
     distances: Any, weights: Any, facts: EdgeFacts, largest: float, engine: Engine, keep_on_device: bool, clock: Clock
 ) -> TracedPredecessors | None:
-    """All predecessors of a kernel's device arrays, and the sources with some hidden by rounding; None if lengths are too large
-    or memory is short. `keep_on_device`: as a device array, else as a host array.
+    """Return all predecessors, and the sources of which rounding hid some; None if lengths are too large or memory is short.
+
+    `keep_on_device`: as a device array, else as a host array.
 
     Call it within compiled().
     """
@@ -58,7 +60,7 @@ def found_on_device(
 
 
 def found_by(search: Search, sources: int, n: int, engine: Engine, keep_on_device: bool, clock: Clock) -> Any:
-    """All predecessors, `sources` rows at a time."""
+    """Return all predecessors, found `sources` rows at a time."""
     predecessors_found = (
         cuda.device_array((n, n), np.int32, stream=engine.stream) if keep_on_device else np.empty((n, n), np.int32)
     )

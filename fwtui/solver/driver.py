@@ -17,7 +17,7 @@ from fwtui.solver.solver_graph import SolverGraph
 
 
 def answer(graph: GivenGraph | DeviceArray, call: Call | None = None, engine: Engine | None = None) -> Result:
-    """All distances of one graph. `engine` runs the kernels, chosen by the call unless given.
+    """Return all distances of one graph. The call chooses the engine unless `engine` is given.
 
     Raises like solve.
     """
@@ -28,11 +28,11 @@ def answer(graph: GivenGraph | DeviceArray, call: Call | None = None, engine: En
 
 
 def _engine(graph: GivenGraph | DeviceArray, call: Call) -> AbstractContextManager[Engine]:
-    """The engine of one device, or of a job that lasts as long as the block. Raises Refused."""
+    """Return the engine of one device, or of a job that ends with the block. Raises Refused."""
     resident = not isinstance(graph, GivenGraph)
     if call.devices is not None:
         if resident:
-            what = "get their graph from the host, and the array is on a GPU; copy it to the host"
+            what = "take a graph in host memory, and the array is on a GPU; copy it to the host, or omit devices"
             raise Refused(f"devices {excerpt(call.devices)} {what}")
         if call.device is not None:
             raise Refused(f"devices {excerpt(call.devices)} and device {call.device} cannot be combined; pass only one")
@@ -43,7 +43,9 @@ def _engine(graph: GivenGraph | DeviceArray, call: Call) -> AbstractContextManag
         raise Refused(f"kernel {call.kernel} runs on the CPU, so that keep='device' has no effect; omit one of them")
     if call.named is not None and call.named.backend != "cuda":
         if resident:
-            raise Refused(f"kernel {call.kernel} runs on the host and the array is on a GPU; copy it, or leave the kernel out")
+            raise Refused(
+                f"kernel {call.kernel} runs on the CPU, and the array is on a GPU; copy it to the host, or omit the kernel"
+            )
         if call.device is not None and DeviceId.parse(str(call.device), "cpu").backend == "cuda":
             way = "omit the device, or choose a GPU kernel"
             raise Refused(f"kernel {call.kernel} runs on the CPU, which has no device {call.device}; {way}")
@@ -55,7 +57,7 @@ def _engine(graph: GivenGraph | DeviceArray, call: Call) -> AbstractContextManag
 
 
 def _represented(graph: GivenGraph | DeviceArray, call: Call, engine: Engine) -> SolverGraph:
-    """The graph as the engine takes it."""
+    """Represent the graph for the engine. Raises Refused."""
     if engine.target.backend != "cpu" and not engine.elsewhere:
         from fwtui.solver import device_graph
 

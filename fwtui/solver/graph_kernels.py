@@ -46,7 +46,7 @@ def note(facts, shared, greatest):
 
 @jit(device=True, inline="always")
 def count(facts, shared, edges):
-    """Add one block's edges to the total."""
+    """Add the edges of one block to the total."""
     edges = reduced(edges, shared, True)
     if cuda.threadIdx.x == 0 and edges > 0:
         cuda.atomic.add(facts, EDGES, edges)
@@ -98,7 +98,7 @@ def outward(matrix, n, distance):
     if column < n:
         least = np.inf
         for row in range(cuda.blockIdx.y, n, cuda.gridDim.y):
-            # a value lowered by another block meanwhile is also the length of a path
+            # another block may lower the value at the same time; it is then also the length of a path
             before, weight = distance[row], np.float64(matrix[row, column])
             if before < np.inf and weight < np.inf:
                 least = min(least, before + max(weight, 0.0))
@@ -137,7 +137,7 @@ def enter(matrix, to, n, no_edge):
 
 @jit
 def escaped_matrix(matrix, sets, flag):
-    """found[0] is 1 if an arc leads from a vertex that a source reaches to one that it does not."""
+    """Set flag[0] to 1 if an arc leads from a vertex that a source reaches to one that it does not reach."""
     n, lane = sets.shape[0], cuda.threadIdx.x % LANES  # the threads of a warp share one arc
     for source in range(cuda.blockIdx.x, n, cuda.gridDim.x):
         for target in range(cuda.threadIdx.x // LANES, n, THREADS // LANES):
@@ -197,7 +197,7 @@ def clear(to, no_edge):
 
 @jit
 def lower(sources, targets, weights, to):
-    """Cells of 32 bits, to the weights of their arcs."""
+    """Lower cells of 32 or 64 bits to the weights of their arcs."""
     for arc in range(cuda.grid(1), weights.shape[0], cuda.gridsize(1)):
         weight, source, target = np.float64(weights[arc]), sources[arc], targets[arc]
         # loops that no path uses count in no bound: they may not fit the type
@@ -207,7 +207,7 @@ def lower(sources, targets, weights, to):
 
 @jit
 def lower_pairs(sources, targets, weights, to):
-    """Cells of 16 bits, two in an int32, to nonnegative weights."""
+    """Lower cells of 16 bits, two in an int32, to non-negative weights."""
     for arc in range(cuda.grid(1), weights.shape[0], cuda.gridsize(1)):
         number, source, column = np.float64(weights[arc]), sources[arc], targets[arc]
         if number < np.inf and source != column:
@@ -236,7 +236,7 @@ def escaped_arcs(sources, targets, weights, sets, flag):
 
 @jit
 def leave(distances, out, first, n, far):
-    """Rows from `first` on, in the form of Result."""
+    """Convert the rows from `first` on to the form of Result."""
     row = first + cuda.blockIdx.x
     for column in range(cuda.threadIdx.x, n, cuda.blockDim.x):
         distance = np.float64(distances[row, column])
@@ -273,7 +273,7 @@ def diagonal(distances, n, out):
 
 @jit
 def reached(distances, n, far, sets):
-    """sets[v, s // 32] has a bit for each source s that reaches v."""
+    """Set bit s % 32 of sets[v, s // 32] for each source s that reaches v."""
     vertex, word = cuda.grid(1), cuda.blockIdx.y
     if vertex < n:
         bits = np.uint32(0)

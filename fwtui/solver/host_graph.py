@@ -1,4 +1,4 @@
-"""A graph in host memory: laid out there, and its distances checked and finished there by NumPy."""
+"""A graph in host memory, whose distances NumPy checks and converts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class HostGraph(SolverGraph):
     """Build the matrix that becomes the distances, in place if cells have the same width."""
 
     def __init__(self, origin: GivenGraph, engine: Engine, facts: EdgeFacts | None = None):
-        """`facts`, if they are known already."""
+        """Take the graph; `facts` spares scanning it again."""
         super().__init__(origin, engine, facts or origin.adjacency.facts)
 
     def reach(self, enough: float) -> tuple[float, bool]:
@@ -65,13 +65,13 @@ class HostGraph(SolverGraph):
 
 
 def largest(distances: np.ndarray, far: float) -> float:
-    """The greatest absolute distance in some rows."""
+    """Return the greatest absolute distance in some rows."""
     greatest = (float(np.abs(distances[rows]).max(initial=0, where=distances[rows] < far)) for rows in blocks(distances))
     return max(greatest, default=0.0)
 
 
 def reached(distances: np.ndarray, far: float) -> np.ndarray:
-    """Row v: which of the sources, the rows of the distances, reach v, as bits."""
+    """Return a row of bits for each vertex: one bit per source, set if the source reaches the vertex."""
     return np.ascontiguousarray(np.packbits(distances < far, axis=0).T)
 
 
@@ -83,7 +83,7 @@ def leads_out(sources: np.ndarray, targets: np.ndarray, sets: np.ndarray) -> boo
 
 
 def finished(distances: np.ndarray, sources: np.ndarray, n: int, far: float, wide: bool) -> np.ndarray:
-    """(sources, n) distances in the form of Result, in place of the kernel's if cells have the same width."""
+    """Return (sources, n) distances in the form of Result, in the kernel's memory if cells have the same width."""
     to = np.dtype(np.float64 if wide else np.float32)
     if distances.itemsize == to.itemsize:
         result = _packed(distances, len(sources), n).view(to)
@@ -101,7 +101,7 @@ def finished(distances: np.ndarray, sources: np.ndarray, n: int, far: float, wid
 
 
 def _packed(whole: np.ndarray, rows: int, n: int) -> np.ndarray:
-    """The rows x n corner of a matrix without gaps between rows, moved within its memory if possible."""
+    """Return the rows x n corner of a matrix without gaps between rows, moved within its memory if possible."""
     if whole.shape == (rows, n):
         return np.require(whole, requirements=["C", "W"])
     flat = np.require(whole, requirements=["C", "W"]).reshape(-1)
@@ -112,7 +112,7 @@ def _packed(whole: np.ndarray, rows: int, n: int) -> np.ndarray:
 
 
 def reach_of(graph: Adjacency, enough: float) -> tuple[float, bool]:
-    """An upper bound on all distances, valid if the second value is true: max d(v, .) + max d(., v) for v = 0.
+    """Return an upper bound on all distances, max d(v, .) + max d(., v) for v = 0, and whether it is valid.
 
     A dense matrix is searched until that is less than `enough`. Negative weights count as 0, which never shortens a distance.
     """
@@ -126,7 +126,7 @@ def reach_of(graph: Adjacency, enough: float) -> tuple[float, bool]:
 def from_first(
     n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray, most: int = _RELAXED_BY_NUMPY
 ) -> np.ndarray:
-    """(n,) distances from vertex 0 over arcs of nonnegative weight, +inf for no path.
+    """Return (n,) distances from vertex 0 over arcs of non-negative weight, +inf for no path.
 
     All arcs are relaxed repeatedly until nothing changes (Bellman, Ford); if `most` relaxations are not enough, SciPy's
     Dijkstra takes over.
@@ -147,7 +147,7 @@ def from_first(
 
 
 def _of_dense(graph: Adjacency, enough: float) -> list[np.ndarray]:
-    """Lengths of the shortest paths with few edges, which bound the distances from above."""
+    """Return the lengths of the shortest paths with few edges, upper bounds on the distances from and to vertex 0."""
     assert graph.dense is not None
     arcs = []
     for matrix in (graph.dense, graph.dense.T):

@@ -38,11 +38,11 @@ from fwtui.measure.rank_worker import NEXT, rank_for_device
 from fwtui.stream import events, requests
 from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step, Target
 
-_LOOKS_EVERY = 0.1  # seconds between looks whether the job has failed
+_LOOKS_EVERY = 0.1  # seconds between checks of the job
 
 
 class LocalMpiEngine(DistributedEngine):
-    """Every rank's engine, in the process that started them."""
+    """The engine of all ranks, in the process that started them."""
 
     elsewhere = True
 
@@ -93,7 +93,7 @@ class LocalMpiEngine(DistributedEngine):
 
 
 def _check(job: MpiJob, ended: bool) -> None:
-    """Raises Refused or Failed if a rank has told of a fault, or the job has died."""
+    """Raise Refused or Failed if a rank has reported a fault, or the job has ended."""
     while job.lines:
         line = job.lines.popleft()
         if not isinstance(line, Exception) and isinstance(line.event, events.Fault):
@@ -121,9 +121,9 @@ class LocalMpiProgram(DistributedProgram):
 
 @contextmanager
 def _shared(size: int) -> Iterator[tuple[mmap.mmap, str]]:
-    """Memory that lives as long as an array in it, and the path under which others may map it meanwhile.
+    """Return memory that is freed with the last array in it, and a path under which other processes can map it.
 
-    It never has a file that a killed process could leave behind, where the system allows that.
+    On Linux no file exists that a killed process could leave behind.
     """
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("fwtui")
@@ -142,7 +142,7 @@ def _shared(size: int) -> Iterator[tuple[mmap.mmap, str]]:
 
 @contextmanager
 def job_engine(devices: str) -> Iterator[LocalMpiEngine]:
-    """The engine for these devices; its job begins when it is activated, and ends with the block. Raises Refused."""
+    """Return the engine for these devices. Its job starts when it is activated, and ends with the block. Raises Refused."""
     engine = LocalMpiEngine(places_text(_here(devices)))
     try:
         with undo_on_signal(engine.kill):
@@ -155,13 +155,15 @@ def job_engine(devices: str) -> Iterator[LocalMpiEngine]:
 
 
 def _here(devices: str) -> tuple[RankDevice, ...]:
-    """The devices of this machine. Raises Refused and NoGpu if they are not all here."""
+    """Resolve the devices of this machine. Raises Refused, and NoGpu for a missing one."""
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is not None and mpi.Is_initialized() and mpi.COMM_WORLD.size > 1:
-        raise Refused(f"this process is one of {mpi.COMM_WORLD.size} of an MPI program; give comm=, which all of them share")
+        raise Refused(
+            f"devices cannot be used in an MPI program, which has {mpi.COMM_WORLD.size} processes here; pass comm= on all of them"
+        )
     devices_here = all_gpus() if devices == ALL else places(devices)
     if not devices_here:
-        raise Refused("devices names none; give something like 0,1 or cpu,cpu, or all for all GPUs")
+        raise Refused("devices is empty; pass a list such as 0,1 or cpu,cpu, or all for all GPUs")
     if devices_here[0].gpu is not None:
         detected = hardware.gpus()
         check_gpus_exist(devices_here, len(detected.gpus), detected.reason)

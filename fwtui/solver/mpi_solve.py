@@ -41,10 +41,12 @@ def solve_mpi(
     gather: bool,
     call: Call,
 ) -> Result:
-    """See solve. Rank 0 alone reads the graph. What one rank refuses, all raise."""
+    """Solve as a rank of an MPI program. Only rank 0 reads the graph. If one rank raises Refused, all raise it."""
     named, devices = call.named, call.devices
     if devices not in ALLOWED:
-        raise Refused(f"devices {devices!r} are not for comm=, whose ranks are there already; give 'cpu', 'all' or nothing")
+        raise Refused(
+            f"devices {devices!r} cannot be combined with comm=, whose ranks exist already; pass 'cpu' or 'all', or omit devices"
+        )
     member = _member(comm, devices == "cpu" or (named is not None and named.backend == "cpu"), devices is None and named is None)
     work = member.work()
     outcome: Any = None
@@ -95,7 +97,7 @@ class _Member:
 
     @contextmanager
     def threads(self) -> Any:
-        """Compiled code uses this rank's part of its host's cores only."""
+        """Limit compiled code to this rank's part of its host's cores."""
         import numba
 
         before = numba.get_num_threads()
@@ -106,7 +108,7 @@ class _Member:
             numba.set_num_threads(before)
 
     def abort(self, error: BaseException) -> NoReturn:
-        """End the whole program: the others may wait for this rank forever."""
+        """Abort the program: the other ranks would wait for this one forever."""
         of = self.channel.ranks[self.comm.rank]
         report(f"{of}: {diagnose(error)[1]}; all ranks end")
         self.comm.Abort(1)
@@ -117,7 +119,7 @@ _keyval: int | None = None  # under which a communicator keeps its members, by w
 
 
 def _member(comm: Any, on_cpu: bool, falls_back: bool) -> _Member:
-    """All ranks together. Raises NoGpu, on all ranks alike."""
+    """Return this process's part of the communicator; all ranks call it together. Raises NoGpu, on all ranks."""
     global _keyval
     from mpi4py import MPI
 
@@ -173,7 +175,7 @@ class RowWork(RankState):
 
 
 class KeepWeights(Order[None]):
-    """The next load keeps its rows, in which predecessors are searched."""
+    """An order to keep the rows of the next load for the search of predecessors."""
 
     def execute(self, work: RowWork) -> None:
         work.keeps_weights = True
@@ -191,7 +193,7 @@ class LookOrder(Order["tuple[float, list[float]]"]):
 
 
 class Reach(Order[None]):
-    """Note which vertices are reached from a rank's rows."""
+    """An order to record the vertices that a rank's rows reach."""
 
     far: float
 
@@ -210,7 +212,7 @@ class LeadsOut(Order[bool]):
 
 
 class Finish(Order[None]):
-    """Distances in the form of Result."""
+    """An order to convert the distances to the form of Result."""
 
     far: float
     wide: bool
@@ -221,7 +223,7 @@ class Finish(Order[None]):
 
 
 class TraceOrder(Order[None]):
-    """All ranks search the predecessors of their rows."""
+    """An order to search the predecessors of a rank's rows."""
 
     facts: EdgeFacts
     exact: bool

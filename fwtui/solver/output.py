@@ -1,4 +1,4 @@
-"""Answers as text on a terminal, and as files: .npy, .npz and .parquet for programs, .csv and .tsv for people and tables."""
+"""Results as text on a terminal, and as .npy, .npz, .parquet, .csv, .tsv, .bin and .out files."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def check_out(path: str, pairs: bool, paths: bool) -> None:
         what = "pairs are written" if pairs else "distances are written"
         raise Refused(f"{quoted(Path(path).name)} ends in none of {', '.join(allowed)}, in which {what}; choose one of them")
     if paths and suffix in (".npy", *BINARY):
-        raise Refused(f"{quoted(Path(path).name)} has room for distances alone; choose .npz for paths too")
+        raise Refused(f"{quoted(Path(path).name)} cannot store paths; choose .npz, .parquet, .csv or .tsv")
     if suffix == PARQUET:
         arrow(f"{quoted(Path(path).name)} is Parquet, which")
 
@@ -98,7 +98,7 @@ def _arrays(result: Result, paths: bool) -> dict[str, np.ndarray]:
 
 
 def _all_rows(result: Result, paths: bool, tell: Callable[[float], None]) -> Iterator[Sequence[str]]:
-    """Every pair with a path, source by source; with the vertex before the target if paths are wanted."""
+    """Yield every pair with a path, source by source, and with `paths` the vertex before the target."""
     yield ("source", "target", "distance", *(("before",) if paths else ()))
     names = [result.vertices.text(v) for v in range(len(result.vertices))]
     sources, targets = _ends(result)
@@ -113,13 +113,13 @@ def _all_rows(result: Result, paths: bool, tell: Callable[[float], None]) -> Ite
 
 
 def _ends(result: Result) -> tuple[np.ndarray, np.ndarray]:
-    """The vertex of each row, and of each column."""
+    """Return the vertex of each row, and of each column."""
     every = np.arange(len(result.vertices))
     return every if result.rows is None else result.rows, every if result.columns is None else result.columns
 
 
 def _save_parquet(result: Result, file: IO[bytes], paths: bool, tell: Callable[[float], None], at_once: int) -> None:
-    """The rows of _all_rows, in columns: source, target, distance, and before; a group of rows for some sources."""
+    """Write the rows of _all_rows as columns source, target, distance and before; a row group has some sources."""
     pyarrow = arrow("a Parquet file")
     from pyarrow.parquet import ParquetWriter  # pyright: ignore[reportMissingImports]
 
@@ -158,7 +158,7 @@ def _pair_rows(result: Result, pairs: Pairs, paths: bool, terminal: bool = False
 
 
 def _plain(distances: np.ndarray) -> list[str]:
-    """Distances for other programs, with the digits of their type; empty for no path."""
+    """Format distances for other programs, with the digits of their type; empty for no path."""
     single = distances.dtype == np.float32
 
     def plain(distance: float) -> str:
@@ -193,11 +193,11 @@ def print_answer(
     if summary is not None:
         print("\n".join(summary_lines(summary, result.stats)))
     if request.out and request.out.lower().endswith((".npy", *BINARY)) and not graph.vertices.numbered:
-        report(f"{Path(request.out).suffix} holds no names: row i is the i-th vertex in the file; .npz keeps them")
+        report(f"{Path(request.out).suffix} stores no names: row i is the i-th vertex of the graph file; .npz stores them")
 
 
 def _pair_objects(result: Result, pairs: Pairs, paths: bool) -> Iterator[dict[str, Any]]:
-    """Pairs with the fields that commands/README.md explains."""
+    """Yield pairs with the fields that commands/README.md explains."""
     name = result.vertices.text
     for source, target in pairs:
         distance = float(result.distances[source, target])
@@ -226,7 +226,7 @@ def _solved_object(stats: Stats, graph: GivenGraph, seconds: Mapping[str, float]
 
 
 def summary_lines(summary: Answers, stats: Stats) -> list[str]:
-    """The summary as aligned lines, then the histogram and the map of distances."""
+    """Format the summary as aligned lines, then the histogram and the map of distances."""
     facts = answers.facts(summary, stats.edges)
     facts.append(("computed in", f"{stats.dtype}, {'no sum rounded, ' if stats.exact else ''}{stats.proof}"))
     return answers.lines(summary, facts)
@@ -256,12 +256,12 @@ def _path_lines(result: Result, adjacency: Adjacency, source: int, target: int) 
 
 
 def _number(value: float) -> str:
-    """A length: whole numbers in full, others with the digits that float64 holds for sure."""
+    """Format a length: integers in full, other values with 15 digits, which float64 represents."""
     return f"{value:,.0f}" if value == int(value) else f"{value:.15g}"
 
 
 def spent(seconds: Mapping[str, float]) -> str:
-    """A breakdown of the time: one-time work, the rest, and the share of the rest outside copies and kernels."""
+    """Format the time: one-time work, the rest, and the share of the rest outside copies and kernels."""
     once = sum(seconds.get(name, 0.0) for name in ONCE)
     then = sum(seconds.values()) - once
     inside = sum(seconds.get(name, 0.0) for name in INSIDE)

@@ -1,6 +1,6 @@
-"""SciPy's Dijkstra from many vertices, on all cores: in processes, as it holds Python's lock.
+"""Dijkstra searches of SciPy in processes on all cores, as they hold Python's global lock.
 
-`python -P -m fwtui.solver.parallel_dijkstra` is one of these processes. Each takes every k-th block of the sources.
+`python -P -m fwtui.solver.parallel_dijkstra` is one of k processes, which searches from every k-th block of the sources.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class Searches(Struct):
 
 
 def block_rows(n: int) -> int:
-    """The sources of a block, so that a large graph's take no memory to speak of."""
+    """Return the number of sources of a block: few enough that its distances need little memory."""
     return max(1, min(AT_ONCE, CELLS // n))
 
 
 def run_searches(matrix: Any, sources: np.ndarray, predecessors: bool, shares: int, patience: float = 600.0) -> Iterator[Block]:
-    """Rows of float64 distances and, if asked for, of predecessors from these sources, a block at a time, in their order.
+    """Yield float64 distances and, on request, predecessors from these sources, block by block in their order.
 
     `matrix` is a CSR array whose entries are not negative. Raises Failed if one of `shares` processes ends, or
     gives no block in `patience` seconds.
@@ -72,7 +72,7 @@ def run_searches(matrix: Any, sources: np.ndarray, predecessors: bool, shares: i
 
 
 class _Child(ModuleProcess):
-    """A process that searches, and what it has found that nobody took yet."""
+    """A search process, and the output that has not been taken yet."""
 
     def __init__(self) -> None:
         super().__init__("fwtui.solver.parallel_dijkstra")
@@ -83,10 +83,10 @@ class _Child(ModuleProcess):
         while len(self._stdout) < size:
             output = self.read(max(0.0, until - monotonic()))
             if monotonic() > until:
-                raise Failed(f"a process that searches for shortest paths gave nothing in {patience:g} s; choose fewer vertices")
+                raise Failed(f"a Dijkstra search process returned nothing for {patience:g} s; choose fewer vertices")
             if output is None:
-                words = self.stderr.decode("utf-8", "replace").strip().splitlines()
-                raise Failed(f"a process that searched for shortest paths ended ({words[-1] if words else 'killed'}); try again")
+                lines = self.stderr.decode("utf-8", "replace").strip().splitlines()
+                raise Failed(f"a Dijkstra search process ended ({lines[-1] if lines else 'killed'}); try again")
             self._stdout += output
         data, self._stdout = self._stdout[:size], self._stdout[size:]
         return data

@@ -1,4 +1,4 @@
-"""Finds predecessors on shortest paths from the distances alone.
+"""Predecessors on shortest paths, from the distances and the arcs.
 
 An arc can be the last one on a shortest path only if it is a shortest path itself. Few arcs are, so searching them is cheap
 compared with finding the distances, and works with any kernel.
@@ -25,12 +25,12 @@ ROUNDINGS = 64  # half units in the last place: the difference of rounded sums o
 
 
 def share_of(n: int, dtype: str) -> float:
-    """The relative tolerance between a sum rounded in that type and a distance on n vertices; for nonnegative weights."""
+    """Return the relative tolerance between a sum rounded in that type and a distance, for non-negative weights."""
     return min(2 * n + 2, ROUNDINGS) * float(np.finfo(dtype).epsneg)
 
 
 class TracedPredecessors(NamedTuple):
-    """Predecessors found beside the kernel's distances, and the sources of which rounding hid some."""
+    """Predecessors found on the GPU, and the sources of which rounding hid some."""
 
     predecessors: Any
     hidden: np.ndarray
@@ -79,7 +79,7 @@ class Paths:
         return self.compiled_search()
 
     def compiled_search(self) -> np.ndarray:
-        """Return the same by compiled code on all cores."""
+        """Return the predecessors, found by compiled code on all cores."""
         n = self.facts.n
         predecessors = np.full(self.distances.shape, NO_PREDECESSOR, dtype=np.int32)
         strong, weak = self._by_strength()
@@ -100,7 +100,7 @@ class Paths:
         return predecessors
 
     def _narrow(self) -> tuple[np.dtype, float]:
-        """The type for sums and its value for no path: 16 bits, if whole distances fit, double the cells per vector."""
+        """Return the type for sums and its value for no path: 16 bits, twice the cells per vector, if integer distances fit."""
         far = NO_EDGE["int16"]
         if self.exact and self.facts.integer and self.facts.nonnegative:
             farthest = (
@@ -111,7 +111,7 @@ class Paths:
         return self.distances.dtype, np.inf
 
     def path(self, source: int, target: int) -> list[int]:
-        """The vertices of one shortest path, both ends included; [] if there is none."""
+        """Return the vertices of one shortest path, both ends included; [] if there is none."""
         if not np.isfinite(self.distances[source, target]):
             return []
         return follow(self.by_dijkstra(np.array([source]))[0], source, target)
@@ -142,7 +142,7 @@ class Paths:
 
     @cached_property
     def _short(self) -> Arcs:
-        """The arcs that are shortest paths themselves, with the kernel's weights; all of several equal ones."""
+        """The arcs that are shortest paths themselves, with the kernel's weights, all of several equal ones included."""
         pieces = [Arcs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
         fixed = self._slack.fixed
         if self.adjacency.dense is not None:
@@ -156,7 +156,7 @@ class Paths:
         return Arcs(*(np.concatenate(part) for part in zip(*pieces, strict=True)))
 
     def _short_cells(self, weights: np.ndarray, far: float) -> Iterator[Arcs]:
-        """The short arcs among cells of a matrix with a row for each source; no edge from `far` on."""
+        """Yield the short arcs among cells of a matrix with a row for each source; `far` or more means no edge."""
         for rows in blocks(weights):
             block = weights[rows] if self.exact else weights[rows].astype(self.distances.dtype)
             short = self._is_short(block, self.distances[rows], self._slack.fixed)
@@ -182,21 +182,21 @@ class Paths:
 
     @cached_property
     def _potentials(self) -> np.ndarray:
-        """(n,) the least distance to each vertex, which is 0 or less."""
+        """The least distance to each vertex, (n,), 0 or less."""
         least = np.zeros(self.facts.n)
         for rows in blocks(self.distances):
             np.minimum(least, self.distances[rows].min(axis=0), out=least)
         return self._least(least)
 
     def _greatest(self, values: np.ndarray) -> np.ndarray:
-        """Return the predecessors of all sources from those of the searched ones."""
+        """Return the maximum over the ranks of an MPI program; here there is one."""
         return values
 
     def _least(self, values: np.ndarray) -> np.ndarray:
         return values
 
     def _mend(self, predecessors: np.ndarray) -> None:
-        """Redo rows in which rounding hid a predecessor or made a cycle, by Dijkstra in double precision."""
+        """Replace rows in which rounding hid a predecessor or made a cycle, by Dijkstra searches in float64."""
         ends = [
             _leads_back(before, int(source), np.isfinite(row))
             for before, source, row in zip(predecessors, self.sources, self.distances, strict=True)
@@ -206,7 +206,7 @@ class Paths:
             predecessors[hidden] = self.by_dijkstra(self.sources[hidden])
 
     def by_dijkstra(self, sources: np.ndarray) -> np.ndarray:
-        """Predecessors of these sources from separate searches in double precision: (sources, n) of int32."""
+        """Return the predecessors of these sources by Dijkstra searches in float64: (sources, n) of int32."""
         from scipy.sparse.csgraph import dijkstra
 
         predecessors = np.empty((len(sources), self.facts.n), dtype=np.int32)
@@ -217,7 +217,7 @@ class Paths:
 
     @cached_property
     def _searched(self) -> Any:
-        """The short arcs for Dijkstra as a sparse matrix, reweighted to be nonnegative."""
+        """The short arcs as a sparse matrix for Dijkstra searches, with non-negative weights."""
         from scipy.sparse import csr_array
 
         n, arcs = self.facts.n, merge_parallel(self._short)
@@ -228,7 +228,7 @@ class Paths:
 
 
 def follow(before: np.ndarray, source: int, target: int) -> list[int]:
-    """The vertices from source to target along a row of predecessors; [] if they do not lead there."""
+    """Return the vertices from source to target along a row of predecessors; [] if they do not lead there."""
     backwards = [target]
     while backwards[-1] != source:
         vertex = int(before[backwards[-1]])
@@ -249,7 +249,7 @@ def _leads_back(before: np.ndarray, source: int, reached: np.ndarray) -> bool:
 def _ordered(
     keys: np.ndarray, others: np.ndarray, weights: np.ndarray, n: int, dtype: np.dtype
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Arcs grouped by one end: `first`, other ends and weights; those of vertex v are first[v] : first[v + 1]."""
+    """Group arcs by one end. Return `first`, other ends and weights; vertex v has first[v] : first[v + 1]."""
     # 16 bits are sorted by counting
     order = np.argsort(keys.astype(np.uint16) if n <= 65536 else keys, kind="stable")
     first = np.zeros(n + 1, dtype=np.int64)

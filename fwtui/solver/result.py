@@ -34,8 +34,8 @@ class Stats:
     # process; "copy in", "prepare", "allocate", "kernels", "copy out" (and the pages of a new result), "paths"
     seconds: Mapping[str, float]
     relaxations: int = 0  # those of a sparse graph; 0: n^3
-    notes: tuple[str, ...] = ()  # how the graph was read: where its weights come from, and if edges were parallel
-    reason: str = ""  # why this way was taken; empty if only one was looked at
+    notes: tuple[str, ...] = ()  # on reading the graph: the weight column, and parallel edges
+    reason: str = ""  # for the choice of the method; empty if there was no choice
 
     @property
     def total(self) -> float:
@@ -72,7 +72,7 @@ class Result:
     def path(self, source: Hashable, target: Hashable) -> list[Any]: ...
 
     def path(self, source: Hashable, target: Hashable) -> list[Any]:
-        """The vertices of one shortest path, both ends included; [] if there is none. Needs no predecessors.
+        """Return the vertices of one shortest path, both ends included; [] if there is none. Works without predecessors.
 
         Two integers are rows of `distances`, and so are the vertices of the path. Otherwise all are labels of `vertices`, whose
         `row` gives the row of a label that is an integer. Raises IndexError for a row that does not exist, Refused for a label.
@@ -107,7 +107,9 @@ class Result:
         if self.rows is not None:
             places = np.flatnonzero(self.rows == source)
             if not len(places):
-                raise IndexError(f"the row of vertex {source} is not among these; it was not asked for, or another rank has it")
+                raise IndexError(
+                    f"the row of vertex {source} is not in this result; add it to sources, or read it on the rank that has it"
+                )
             place = int(places[0])
         if self.predecessors is not None:
             row = self.predecessors[place]

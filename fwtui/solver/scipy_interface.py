@@ -98,7 +98,7 @@ def _is_overwritten(matrix: Any) -> bool:
 
 
 def _of_csgraph(csgraph: Any, directed: bool, unweighted: bool) -> Adjacency | None:
-    """The graph as SciPy reads it; None for what only SciPy can judge."""
+    """Read the graph as SciPy does; None for input that is left to SciPy."""
     readable = csgraph.format in ("csr", "csc", "lil") if issparse(csgraph) else isinstance(csgraph, np.ndarray)
     if not readable or isinstance(csgraph, np.ma.MaskedArray) or csgraph.ndim != 2 or csgraph.dtype.kind not in "fiub":
         return None

@@ -1,4 +1,4 @@
-"""Rows and columns of distances by searches from some or all vertices, without room for the others."""
+"""Rows and columns of distances by Dijkstra searches, without memory for the others."""
 
 from __future__ import annotations
 

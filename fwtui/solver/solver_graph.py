@@ -49,8 +49,8 @@ class SolverGraph(ABC):
     `distances` are a kernel's array, padded and with sentinels, on the side of the graph: from `far` on a cell is no path.
     """
 
-    reason = ""  # why its kernel was chosen, if there was a choice by the graph
-    keep_on_device = False  # whether its distances stay there, not on the host
+    reason = ""  # for the choice of the kernel, if the graph decided
+    keep_on_device = False  # leave the distances on the device
 
     def __init__(self, origin: GivenGraph, engine: Engine, facts: EdgeFacts):
         self.n = origin.n
@@ -59,7 +59,7 @@ class SolverGraph(ABC):
         self.origin = origin
 
     def solve(self, call: Call) -> Result:
-        """Return the answer of the named kernel, or the best known. Raises Refused, and SciPy's NegativeCycleError."""
+        """Solve by the named kernel, or the fastest. Raises Refused, and SciPy's NegativeCycleError."""
         for choice in self.choices(call.dtype):
             call.clock.lap("prepare")
             result = self._solve_in(choice, call)
@@ -182,7 +182,7 @@ class SolverGraph(ABC):
         """Return (n, n) distances in the form of Result: +inf for no path, 0 on the diagonal; float64 if `wide`, else float32."""
 
     def predecessors(self, distances: Any, exact: bool, traced: TracedPredecessors | None) -> Any:
-        """Return those of finished distances; `traced` has been found already."""
+        """Return the predecessors of finished distances; `traced` are those that the GPU found."""
         paths = Paths(self.origin.adjacency, on_host(distances, self.engine), exact)
         if traced is None:
             return paths.predecessors()
@@ -197,7 +197,7 @@ class SolverGraph(ABC):
 
 
 def _ready(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[Program, list[Step], Buffers]:
-    """Its program, with all its functions compiled, and new buffers. An earlier program is reused."""
+    """Return the compiled program, its plan and new buffers. Programs of earlier graphs are reused."""
     key = kernel.id, shape, engine
     program, plan = _programs.get(key) or (engine.build(kernel, shape), list(kernel.plan(shape, False)))
     if kernel.compiles:
@@ -216,7 +216,7 @@ def _ready(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[
 
 
 def _check_wide(n: int, cells: int, predecessors: bool) -> None:
-    """Like check_room, for that many distances here that do not fit float32; `predecessors`: if still to be computed."""
+    """Raise Refused if `cells` float64 distances do not fit in memory, next to predecessors that are still to be computed."""
     free = psutil.virtual_memory().available
     needed = cells * (WIDE_DISTANCE + (PREDECESSOR if predecessors else 0))
     if needed > max(0, free - KEPT_FREE):
@@ -227,7 +227,7 @@ def _check_wide(n: int, cells: int, predecessors: bool) -> None:
 
 
 def check_cycles(graph: Adjacency, facts: EdgeFacts, diagonal: np.ndarray, dtype: str) -> None:
-    """Raises SciPy's NegativeCycleError, with the vertices of a cycle, if the diagonal is negative by more than rounding."""
+    """Raise SciPy's NegativeCycleError, with the vertices of a cycle, if the diagonal is negative by more than rounding."""
     cycle, _ = cycle_or_heights(graph)
     if cycle:
         raise cycle_error(graph.vertices, [*cycle, cycle[0]])
@@ -238,7 +238,7 @@ def check_cycles(graph: Adjacency, facts: EdgeFacts, diagonal: np.ndarray, dtype
 
 
 def cycle_error(vertices: Vertices, closed: Sequence[int]) -> Exception:
-    """SciPy's NegativeCycleError with the vertices of a cycle, from one of them back to it, or with one that is on it."""
+    """Return SciPy's NegativeCycleError with the vertices of a closed cycle, or with one vertex that is on it."""
     from scipy.sparse.csgraph import NegativeCycleError
 
     names = [vertices.name(v) for v in closed]

@@ -119,7 +119,7 @@ class TestAnswers:
     def test_npy_and_names(self, towns: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         solved(towns, "-o", str(tmp_path / "o.npy"), "--dtype", "int32")
         assert np.load(tmp_path / "o.npy")[0].tolist() == [0, 289, 585, 719]
-        assert ".npz keeps them" in capsys.readouterr().err
+        assert ".npz stores them" in capsys.readouterr().err
         solved(towns, "-o", str(tmp_path / "o.npz"))
         assert np.load(tmp_path / "o.npz")["vertices"].tolist() == ["Berlin", "Hamburg", "Munich", "Cologne"]
 
@@ -136,7 +136,7 @@ class TestMistakes:
             (["-o", "./towns.csv", "--pairs", "towns.csv"], "towns.csv is the input"),
             (["--pairs", "none.csv"], "none.csv cannot be read"),
             (["--pairs", "towns.csv", "-o", "o.npy"], "ends in none of .csv, .tsv, in which pairs"),
-            (["--paths", "-o", "o.npy"], "choose .npz for paths too"),
+            (["--paths", "-o", "o.npy"], "cannot store paths; choose .npz"),
             (["--paths"], "pass -o OUT or --pairs FILE too"),
             (["--dtype", "int8"], "'int8' is not supported"),
             (["--kernel", "swift"], "there is no kernel 'swift'"),

@@ -207,7 +207,7 @@ class TestJob:
         [
             ({"devices": "cpu,cpu", "device": "cpu"}, "devices cpu,cpu and device cpu cannot be combined"),
             ({"devices": "cpu,0"}, "mix GPUs and cpu"),
-            ({"devices": ""}, "devices names none; give something like 0,1 or cpu,cpu"),
+            ({"devices": ""}, "devices is empty; pass a list such as 0,1 or cpu,cpu"),
             ({"devices": "0:cpu,1:cpu"}, "'0:cpu' in devices 0:cpu,1:cpu is neither cpu nor a GPU's number"),
             ({"devices": "cpu,cpu", "kernel": "tiled-cpu"}, "choose distributed-cpu"),
             ({"gather": True}, "gather needs comm=; pass it too, or omit gather"),

@@ -54,7 +54,7 @@ def test_rows_are_those_of_all_distances_by_either_way(asked: dict[str, Any]) ->
             path = found.path(149, target)
             length = sum(graph[i, j] for i, j in pairwise(path))
             assert length == whole.distances[149, target] if path else np.isinf(whole.distances[149, target])
-        with pytest.raises(IndexError, match="row of vertex 5 is not among these"):
+        with pytest.raises(IndexError, match="row of vertex 5 is not in this result"):
             found.path(5, 0)
 
 
@@ -111,7 +111,7 @@ def test_all_distances_of_a_graph_without_separators_by_searches_on_all_cores(
 
 def test_a_silent_search_process_is_an_error() -> None:
     graph = scipy.sparse.csr_array(np.where(np.isinf(found := matrix(300)), 0, found))
-    with pytest.raises(Failed, match="a process that searches for shortest paths gave nothing in -1 s"):
+    with pytest.raises(Failed, match="a Dijkstra search process returned nothing for -1 s"):
         list(parallel_dijkstra.run_searches(graph, np.arange(300), False, 2, patience=-1.0))
 
 
@@ -168,7 +168,7 @@ def test_the_command_writes_the_rows_of_a_file(towns: str, tmp_path: Path, capfd
     capfd.readouterr()
     wanted.write_text("Berlin\nHamburg\nBerlin\n")
     assert main(["solve", towns, "--sources", str(wanted), "-o", str(tmp_path / "new.npz")]) == 2
-    assert "wanted.txt, line 3: 'Berlin' is there already; name each vertex once" in capfd.readouterr().err
+    assert "wanted.txt, line 3: 'Berlin' occurs twice; list each vertex once" in capfd.readouterr().err
     wanted.write_text("Bonn\n")
     assert main(["solve", towns, "--sources", str(wanted), "-o", str(tmp_path / "new.npz")]) == 2
     assert "wanted.txt, line 1: there is no vertex 'Bonn'" in capfd.readouterr().err
