@@ -1,1 +1,1 @@
-"""What everything else uses: errors, text, units, signals, streams, files."""
+"""Errors, text, units, signals, streams, files and child processes, for all other packages."""

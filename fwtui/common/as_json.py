@@ -9,7 +9,7 @@ import msgspec
 
 
 def as_json(value: Any, **how: Any) -> str:
-    """Like json.dumps, but a number that is not finite, for which JSON has no word, is null."""
+    """Encode the value like json.dumps, with null for NaN and infinity, which JSON lacks."""
     try:
         return json.dumps(value, allow_nan=False, **how)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Files written whole or not at all; a new file never replaces an existing one."""
+"""Atomic writes of files: a reader sees the old file or the complete new one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def atomic_write(
 ) -> Iterator[IO[bytes]]:
     """Open a temporary binary file that takes the path once it is complete; devices such as /dev/null are written directly.
 
-    Raises Refused on a disk error (what cannot be `done`, and what to do `instead`), and without `force` if a file exists.
+    Raises Refused on a disk error, and without `force` if a file exists; its message says what cannot be `done`, and the fix.
     """
     out = Path(path)
     try:
@@ -42,7 +42,7 @@ def atomic_write(
         with _removed_unless_whole(temporary):
             with open(temporary, "xb") as file:
                 yield file
-            _sync_path(temporary)  # a power cut leaves the old file or the new one, and never an empty one
+            _sync_path(temporary)  # a power cut leaves the old file or the new one, never an empty one
             if not force:
                 _check_new(out)
             os.replace(temporary, out)
@@ -50,24 +50,24 @@ def atomic_write(
     except (OSError, ValueError) as error:
         if isinstance(error, Refused):
             raise
-        if isinstance(error, OSError) and error.errno is None:  # NumPy's, after a partial write
+        if isinstance(error, OSError) and error.errno is None:  # NumPy raises it without errno after a partial write
             error = OSError(errno.ENOSPC, "no space left, or no file may be that large")
         raise _unwritable(out, error, done, instead) from None
 
 
 def _is_device(path: Path) -> bool:
-    """Whether it is a device or a pipe, whose name must not become that of a file."""
+    """Return True for a device or a pipe, which a regular file must not replace."""
     try:
         mode = os.stat(path).st_mode
-    except (OSError, ValueError):  # the open reports it
+    except (OSError, ValueError):  # opening the file reports it
         return False
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
 def check_writable(path: str | os.PathLike[str], *read: str, force: bool = True) -> None:
-    """Check, before the work, that a file can be written there.
+    """Check before the work starts that the file can be written.
 
-    Raises Refused if nothing can be written, an input file would be overwritten, or, without `force`, any file.
+    Raises Refused if the path is not writable, if it is one of the input files `read`, or, without `force`, if the file exists.
     """
     out = Path(path)
     try:
@@ -80,7 +80,7 @@ def check_writable(path: str | os.PathLike[str], *read: str, force: bool = True)
         raise _unwritable(out, error) from None
     for source in filter(None, read):
         same = False
-        with contextlib.suppress(OSError, ValueError):  # the later open reports it
+        with contextlib.suppress(OSError, ValueError):  # opening the file later reports it
             same = os.path.samefile(path, source)
         if same:
             raise Refused(f"{sanitise(out.name)} is the input, and would be overwritten; choose another name")
@@ -105,7 +105,7 @@ def _unwritable(out: Path, error: OSError | ValueError, done: str = "written", i
 
 
 def new_file(path: str | os.PathLike[str], done: str = "written") -> int:
-    """The descriptor of a new, empty file. Raises Refused if the file exists or cannot be `done`."""
+    """Return the descriptor of a new, empty file. Raises Refused if the file exists or cannot be `done`."""
     name = sanitise(os.fspath(path))
     try:
         return os.open(path, NEW, 0o644)
@@ -121,8 +121,8 @@ def sync(
     control: Callable[[int, int], object] = fcntl.fcntl,
     fsync: Callable[[int], object] | None = None,
 ) -> None:
-    """Make what was written survive a power cut. Raises OSError."""
-    if platform == "darwin":  # whose fsync() leaves it in the disk's cache; not every file system knows the other
+    """Flush the file to stable storage. Raises OSError."""
+    if platform == "darwin":  # fsync() of macOS leaves data in the disk's cache; some file systems lack F_FULLFSYNC
         with contextlib.suppress(OSError):
             control(descriptor, _F_FULLFSYNC)
             return
@@ -138,7 +138,7 @@ def _sync_path(path: Path, flags: int = 0) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a new file's name survive a power cut, if the file system can."""
+    """Flush the folder's entry of a new file to stable storage, if the file system supports it."""
     with contextlib.suppress(OSError):
         _sync_path(folder, os.O_DIRECTORY)
 

@@ -1,4 +1,4 @@
-"""Child processes: one of this program's modules, or another command, waited for, stopped and killed."""
+"""Child processes: modules of this program and other commands, with their input, output, limits and end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fwtui.common.process_limits import MARK, ProcessLimits, kill_tree, new_mark
 from fwtui.common.text import quoted, sanitise
 
 STOP_CHECK_SECONDS = 0.2  # seconds between checks of `stop`
-CHUNK = STDERR_KEPT = 64 * 1024  # bytes: read at once, and kept
+CHUNK = MAX_STDERR = 64 * 1024  # bytes: read at once, and stored of stderr
 _FILES = "; close some, or raise the limit, which `ulimit -n` shows"
 _WAYS: dict[int | None, str] = {
     errno.EAGAIN: "; end other programs, or raise the limit of processes, which `ulimit -u` shows",
@@ -33,7 +33,7 @@ _WAYS: dict[int | None, str] = {
 
 
 class StartError(Refused, OSError):
-    """The system has started no process; one sentence with the limit that was reached."""
+    """The system could not start a process; the message names the limit that was reached."""
 
     def __init__(self, error: OSError, command: str):
         name, way = sanitise(os.path.basename(command)), _WAYS.get(error.errno, "")
@@ -41,22 +41,22 @@ class StartError(Refused, OSError):
 
 
 class ExitResult(NamedTuple):
-    """A child's output, and how it ended."""
+    """A child's output and exit code."""
 
-    code: int | None  # negative: a signal; None: killed because its time was up or it had to stop
+    code: int | None  # negative: signal number; None: killed on timeout or on request
     stdout: bytes
     stderr: bytes
 
     @property
-    def last_words(self) -> str:
-        """The last line of its stderr, safe to show; its exit code if there is none."""
+    def last_output(self) -> str:
+        """The last line of its stderr, safe to show; the exit code if stderr is empty."""
         lines = self.stderr.decode("utf-8", "replace").strip().splitlines()
         return sanitise(lines[-1].removeprefix("fwtui: ")) if lines else f"exit code {self.code}"
 
 
 def module_command(module: str, *arguments: str) -> list[str]:
-    """The command line of one of this program's own modules."""
-    # -P: a fwtui/ folder in the current directory must not be imported instead of ours
+    """Return the command line that runs a module of this program."""
+    # -P: a fwtui/ folder in the current directory must not be imported instead of this program
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
@@ -75,10 +75,10 @@ class ChildProcess:
     """A command in its own process session: the terminal's Ctrl-C does not reach it, and its children are killed with it.
 
     By default its stdin is empty. The owner either waits for its end with finish(), or reads its stdout with read(), which
-    keeps the end of its stderr. Raises NotStarted.
+    stores the end of its stderr. Raises StartError.
     """
 
-    excess = ""  # the limit that it has broken, in words that follow a name
+    excess = ""  # the limit that it exceeded, as a predicate for a message
 
     def __init__(
         self,
@@ -89,8 +89,8 @@ class ChildProcess:
     ):
         self._selector: selectors.BaseSelector | None = None
         self.mark = new_mark()
-        self.stderr, self.printed = bytearray(), 0  # the end of its stderr, and the bytes that it has written there
-        self.last_heard = time.monotonic()  # when it wrote to its stdout, or started
+        self.stderr, self.printed = bytearray(), 0  # the end of its stderr, and the number of bytes written to it
+        self.last_output_time = time.monotonic()  # time of its last output on stdout, or of its start
         try:
             self._process = subprocess.Popen(
                 command,
@@ -109,28 +109,28 @@ class ChildProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs; negative for a signal."""
+        """The exit code; None while it runs, negative for a signal."""
         return self._process.poll()
 
     def kill(self) -> None:
-        """Kill it and everything it started."""
+        """Kill the process and all its descendants."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
     def exceeds(self, limits: ProcessLimits) -> bool:
-        """Return whether it, and what it started, break one of the limits; `excess` then names it."""
+        """Return True if its process tree exceeds one of the limits; `excess` then describes that limit."""
         self.excess = limits.excess(process_tree(self.pid), self.printed)
         return bool(self.excess)
 
     def close(self, grace: float = 2.0) -> int:
-        """Ask it to end, and kill it after `grace` seconds; return its exit code."""
+        """Close its stdin, kill it after `grace` seconds, and return its exit code."""
         self.hang_up()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(grace)
         return self.reap()
 
     def reap(self) -> int:
-        """Kill it, if it has not ended, and what it started; return its exit code."""
+        """Kill its process tree and return its exit code."""
         self.kill()
         self._close_pipes()
         return self._process.wait()
@@ -141,7 +141,7 @@ class ChildProcess:
         self._selector = None
 
     def send(self, request: Struct | bytes) -> None:
-        """Write a line to its stdin; that it is dead shows elsewhere."""
+        """Write a line to its stdin. A dead process is not an error here: its exit code reports it."""
         if self._process.stdin is not None:
             with suppress(BrokenPipeError):
                 self._process.stdin.write(request_line(request))
@@ -155,9 +155,9 @@ class ChildProcess:
                 stdin.close()
 
     def read(self, seconds: float | None) -> bytes | None:
-        """Return what comes on its stdout, waiting at most that long, or without a limit; None at the end of its stdout.
+        """Return the next bytes of its stdout; None at the end. Wait at most that many seconds, without a limit for None.
 
-        What comes on its stderr is kept in `stderr`, and is there before what it wrote to stdout later.
+        Its stderr is stored in `stderr`, always before later output on stdout is returned.
         """
         stdout, stderr = self._process.stdout, self._process.stderr
         assert stdout is not None and stderr is not None
@@ -171,20 +171,20 @@ class ChildProcess:
             if not chunk:
                 self._selector.unregister(key.fileobj)
             elif key.fileobj is stdout:
-                out, self.last_heard = chunk, time.monotonic()
+                out, self.last_output_time = chunk, time.monotonic()
             else:
                 self.stderr += chunk
                 self.printed += len(chunk)
-                del self.stderr[:-STDERR_KEPT]
+                del self.stderr[:-MAX_STDERR]
         return out if out or stdout in self._selector.get_map() else None
 
     @property
     def _unread(self) -> bool:
-        """Whether its stdout or its stderr has not ended yet."""
+        """Return True until both stdout and stderr have ended."""
         return self._selector is not None and bool(self._selector.get_map())
 
     def finish(self, seconds: float, request: Struct | bytes | None = None, stop: Event | None = None) -> ExitResult:
-        """Wait for it to end, with the request on its stdin; kill it on timeout or when another thread sets `stop`."""
+        """Send the request and wait for the process to end; kill it on timeout or when another thread sets `stop`."""
         input_line = request_line(request) if request is not None else None
         end = time.monotonic() + seconds
         try:
@@ -207,7 +207,7 @@ class ChildProcess:
 
 
 class ModuleProcess(ChildProcess):
-    """One of this program's modules that serve requests (fwtui.common.child_protocol); `simulated`: it simulates GPUs."""
+    """A module of this program that serves requests (fwtui.common.child_protocol); `simulated`: with the GPU simulator."""
 
     def __init__(self, module: str, *arguments: str, simulated: bool = False):
         environment = worker_environment("simulator" if simulated else "real")
@@ -218,7 +218,7 @@ class ModuleProcess(ChildProcess):
         kill_tree(self.pid, self.mark)
 
     def finish(self, seconds: float, request: Struct | bytes | None = None, stop: Event | None = None) -> ExitResult:
-        """As of any child; and what a user's file has started in it ends with it."""
+        """Wait as ChildProcess.finish() does, then kill all processes that a user's file has started in it."""
         try:
             return super().finish(seconds, request, stop)
         finally:
@@ -226,11 +226,11 @@ class ModuleProcess(ChildProcess):
 
 
 def check_utf8(path: str) -> None:
-    """Raises Refused for a file whose name cannot be sent to another process."""
+    """Raises Refused if the name of the file cannot be sent to another process."""
     try:
         path.encode()
     except UnicodeEncodeError:
-        raise Refused(f"the name {quoted(path)} is not UTF-8, and cannot be handed on; rename the file") from None
+        raise Refused(f"the name {quoted(path)} is not UTF-8 and cannot be passed to another process; rename the file") from None
 
 
 def request_line(request: Struct | bytes) -> bytes:
@@ -246,9 +246,9 @@ Process = TypeVar("Process", bound=ChildProcess)
 
 
 class Standby(Generic[Process]):
-    """A process that is started ahead of its work, so that what is the same for each work is done by then.
+    """A process started ahead of its work, so that imports and other setup are finished when a request arrives.
 
-    Each is taken once. It waits for a request on its stdin, and ends when that is closed.
+    Each process is taken once. It waits for a request on its stdin, and ends when stdin is closed.
     """
 
     def __init__(self, start: Callable[[], Process]):
@@ -256,13 +256,13 @@ class Standby(Generic[Process]):
         self._waiting: Process | None = None
 
     def prepare(self) -> None:
-        """Start one that waits. The calling thread must outlive it (fwtui.common.signals.end_with_parent)."""
+        """Start a waiting process. The calling thread must outlive it (fwtui.common.signals.end_with_parent)."""
         if self._waiting is None or self._waiting.exit_code is not None:
-            with suppress(OSError):  # take() says why
+            with suppress(OSError):  # take() reports the reason
                 self._waiting = self._start()
 
     def take(self) -> Process:
-        """The one that waits; one that starts now if none does. Raises OSError."""
+        """Return the waiting process, or start one. Raises OSError."""
         waiting, self._waiting = self._waiting, None
         return waiting if waiting is not None and waiting.exit_code is None else self._start()
 

@@ -1,6 +1,6 @@
-"""The side of a child process: requests from the one that started it, and answers to it (the other side: child_process).
+"""The child's side of the protocol: requests from the parent process, and answers to it (parent's side: child_process).
 
-A request is a JSON object on a line of stdin; an answer goes to what was stdout, where nothing that is printed can get.
+A request is a JSON object on a line of stdin. Answers go to the original stdout, which `print` cannot reach.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ EXHAUSTED = "the memory of this machine is exhausted; choose a smaller n"
 
 
 class Parent:
-    """The process that started this one, which ends with it. One object for each process: it takes stdin and stdout.
+    """The process that started this one and ends with it. It owns stdin and stdout: one object for each process.
 
-    What is printed goes to stderr; nowhere if `quiet`, and what goes to stderr too.
+    Printed text goes to stderr; with `quiet`, printed text and stderr are discarded.
     """
 
     def __init__(self, quiet: bool = False):
@@ -46,22 +46,22 @@ class Parent:
         self.write(msgspec.json.encode(answer) + b"\n")
 
     def write(self, data: bytes | memoryview) -> None:
-        """Raises BrokenPipeError once the other process reads no more."""
+        """Write to the parent. Raises BrokenPipeError if it no longer reads."""
         write_all(self.descriptor, data)
 
     def leave(self, code: int = 0) -> NoReturn:
-        """End this process at once, whatever threads a user's file has started, and whatever state its GPU is in."""
+        """End this process at once, even if a user's file has started threads or the GPU hangs."""
         sys.stderr.flush()
         os._exit(code)
 
 
 def traceback_end() -> str:
-    """The end of the traceback of the error that is being handled, where its cause is: as much of it as an event holds."""
+    """Return the end of the current exception's traceback, cut to the length that an event holds."""
     return traceback.format_exc()[-MAX_LENGTH:]
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
-    """Write all of it, however little a pipe takes at once. Raises BrokenPipeError once nobody reads."""
+    """Write all bytes despite partial writes to a pipe. Raises BrokenPipeError once nobody reads."""
     while data:
         data = data[os.write(descriptor, data) :]
 
@@ -75,10 +75,10 @@ def serve(
     requests: Iterable[bytes] | None = None,
     too_large: str = EXHAUSTED,
 ) -> NoReturn:
-    """Be a child process: have each request handled, in turn, and end after the last one, or when one fails.
+    """Handle the requests in order; return after the last one, or after the first that fails.
 
-    `ready()` is called before the first one, for which a process may wait (Standby). Refused is told in one sentence on
-    stderr, as MemoryError by `too_large`. A handler that raises SystemExit ends the process in the interpreter's own way.
+    `ready()` is called before the first request (see Standby). Refused prints its sentence on stderr; MemoryError prints
+    `too_large`. A handler that raises SystemExit ends the process through the interpreter's normal shutdown.
     """
     parent = Parent(quiet)
     try:
@@ -89,7 +89,7 @@ def serve(
         raise
     except (Refused, MemoryError) as error:
         parent.leave(report_refusal(error, too_large))
-    except BrokenPipeError:  # the reader has gone
+    except BrokenPipeError:  # the parent has closed the pipe
         parent.leave()
     except BaseException:
         traceback.print_exc()

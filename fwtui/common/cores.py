@@ -1,4 +1,4 @@
-"""The processor cores that this process may use: fewer than there are, under `taskset` or a batch system."""
+"""The processor cores that this process may use; `taskset` and batch systems allow fewer than all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 def usable_cores() -> frozenset[int]:
-    """Their numbers."""
+    """Return the numbers of these cores."""
     if hasattr(os, "sched_getaffinity"):
         return frozenset(os.sched_getaffinity(0))
     return frozenset(range(os.cpu_count() or 1))

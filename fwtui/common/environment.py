@@ -27,23 +27,23 @@ _ELSEWHERE = "set XDG_CACHE_HOME to a folder that you can write to"
 
 
 def worker_environment(kind: str) -> Mapping[str, str]:
-    """Variables that numba reads on import. Raises Refused if the user has set one to what it cannot take."""
+    """Return variables that numba reads on import. Raises Refused if the user has set one to an invalid value."""
     threads = os.environ.get(_THREADS, "")
     if threads.lstrip("+-").isdecimal() and int(threads) < 1:
         raise Refused(f"{_THREADS} is {quoted(threads)}, and compiled kernels need a thread; give 1 or more, or unset it")
     return {
         "NUMBA_CACHE_DIR": str(code_cache().folder or ""),  # empty: each process compiles for itself
-        "OPENBLAS_NUM_THREADS": "1",  # NumPy starts one on each core at its import, and nothing here multiplies matrices
+        "OPENBLAS_NUM_THREADS": "1",  # NumPy starts a thread per core on import, and this program multiplies no matrices with it
         "OMP_WAIT_POLICY": "passive",  # threads that spin at a barrier starve others on shared cores
         "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS": "0",  # one-block launches are the algorithm here
-        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # so that a GPU has the same number here and in NVML
-        "NUMBA_ENABLE_CUDASIM": "0",  # numba's own simulator, with which the user may run other programs, compiles nothing
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # GPU numbers then match NVML's
+        "NUMBA_ENABLE_CUDASIM": "0",  # numba's own simulator, which the user may have enabled, compiles nothing
         SIMULATOR: "1" if kind == "simulator" else "0",
     }
 
 
 class CodeCache(NamedTuple):
-    """The folder that keeps compiled kernels between runs of the program: None, and the reason, if there is none."""
+    """The folder of compiled kernels, which outlives a run of the program; None with a reason if it is unusable."""
 
     folder: Path | None
     reason: str = ""
@@ -74,22 +74,22 @@ def code_cache() -> CodeCache:
 
 
 def _make_private(folder: Path, root: Path) -> None:
-    """Make the folder, and what it is in, for this user alone; the program's own folders from `root` on become so."""
+    """Create the folder and its parents for this user only; make this program's folders, from `root` on, private."""
     for path in (*reversed(folder.parents), folder):
         if not path.exists():
             path.mkdir(mode=0o700, exist_ok=True)
-        # not the folder itself: what others could write may have been written already
+        # a folder that others could write to is not repaired: it may already contain their files
         elif path.is_relative_to(root) and path != folder and _open_to_others(path) and path.stat().st_uid == os.getuid():
             path.chmod(0o700)
 
 
 def writable_by_others(folder: Path) -> Path | None:
-    """The first of the folder and those it is in where another user than root could put something else in its place."""
+    """Return the first folder on the path in which a user other than root or this one could replace an entry."""
     folder = folder.absolute()
     for path in dict.fromkeys((folder, *folder.parents, *folder.resolve().parents)):
         state = path.stat()
         owners = (os.getuid(),) if path == folder else (os.getuid(), 0)
-        sticky = path != folder and state.st_mode & stat.S_ISVTX  # as /tmp: nobody replaces what is another's
+        sticky = path != folder and state.st_mode & stat.S_ISVTX  # as in /tmp: a user can replace only their own files
         if state.st_uid not in owners or (_open_to_others(path) and not sticky):
             return path
     return None
@@ -100,9 +100,9 @@ def _open_to_others(path: Path) -> bool:
 
 
 def _forget_old_editions(editions: Path) -> None:
-    """Remove the folders of other versions of the program to which nothing was added for a month."""
+    """Remove the folders of other program versions to which nothing was added for a month."""
     long_ago = time.time() - _MONTH
-    with suppress(OSError):  # there is none yet, or another process does the same
+    with suppress(OSError):  # no such folder yet, or another process removes them too
         for folder in editions.iterdir():
             if all(path.stat().st_mtime < long_ago for path in [folder, *filter(Path.is_file, folder.rglob("*"))]):
                 shutil.rmtree(folder, ignore_errors=True)

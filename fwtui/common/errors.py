@@ -5,11 +5,11 @@ from contextlib import contextmanager
 
 
 class Refused(ValueError):
-    """A user's mistake in one sentence: the value, the limit, the way out. Exit code 2 on the command line."""
+    """A user's mistake in one sentence: the value, the accepted range, the fix. Exit code 2 on the command line."""
 
 
 class NoGpu(Refused):
-    """What was asked for needs a GPU that is not here. Exit code 3 on the command line."""
+    """A GPU is required and none is available. Exit code 3 on the command line."""
 
 
 class Failed(RuntimeError):
@@ -21,14 +21,14 @@ class Corrupt(ValueError):
 
 
 def os_error_reason(error: Exception) -> str:
-    """The reason from an operating system's error, without numbers and paths: "no space left on device"."""
+    """Return the operating system's reason without numbers and paths: "no space left on device"."""
     words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return words[:1].lower() + words[1:]
 
 
 @contextmanager
 def as_refused(what: str, way: str = "", *also: type[Exception]) -> Iterator[None]:
-    """What the system refuses within, and errors of these kinds, are Refused: what it is, why, and the way out."""
+    """Convert OSError, and errors of the given kinds, to Refused: the failed action, the reason, the fix."""
     try:
         yield
     except (OSError, *also) as error:

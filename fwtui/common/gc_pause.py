@@ -1,4 +1,4 @@
-"""Pauses garbage collection while what is created stays anyway: what imports and first screens create, and sessions."""
+"""Pauses of garbage collection while imports, first screens and sessions create objects that are not freed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def disable_gc() -> None:
 
 
 def enable_gc() -> None:
-    """Resume collection after disable_gc(), but never scan what exists now; otherwise do nothing.
+    """Resume collection after disable_gc(), excluding all objects that exist now; otherwise do nothing.
 
-    paused() must not freeze: that would keep garbage that is still to be collected.
+    paused() must not call gc.freeze(): that would pin garbage that is still to be collected.
     """
     global _disabled
     if _disabled:
@@ -30,7 +30,7 @@ def enable_gc() -> None:
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """No collections within."""
+    """Pause collection inside the block."""
     before = gc.isenabled()
     gc.disable()
     try:

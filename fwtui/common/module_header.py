@@ -1,4 +1,4 @@
-"""Constants and docstrings of modules, read from their source: listing them must be quick, and importing them may not be."""
+"""Constants and docstrings of modules, read from their source: importing the modules would be too slow for a list."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 
-_LAST = 1 << 20  # the place of a module without an ORDER
+_LAST = 1 << 20  # position of a module without an ORDER
 Value = TypeVar("Value")
 
 
@@ -29,7 +29,7 @@ class Outline:
         self.order = self.constant("ORDER", int, _LAST)
 
     def constant(self, name: str, kind: type[Value], default: Value | None = None) -> Value:
-        """The literal of that kind that the module assigns to a name; ValueError if it has none and there is no default."""
+        """Return the literal of that kind assigned to a name. Raises ValueError if it is missing and has no default."""
         if name not in self._constants and default is not None:
             return default
         try:
@@ -38,17 +38,17 @@ class Outline:
                 return value
         except (KeyError, ValueError):
             pass
-        raise ValueError(f"{self._path} sets no {name} that is a literal {kind.__name__}")
+        raise ValueError(f"{self._path} has no literal {kind.__name__} named {name}")
 
     def defines(self, function: str) -> bool:
         return function in self._functions
 
 
 def _head(text: str, path: str) -> ast.Module:
-    """What stands above the first function or class: parsing all of it takes several times as long."""
+    """Parse only the part above the first function or class: parsing the whole file takes several times as much time."""
     try:
         return ast.parse(re.split(r"^(?:@|def |class )", text, maxsplit=1, flags=re.MULTILINE)[0], path)
-    except SyntaxError:  # a line of the docstring looked like that
+    except SyntaxError:  # a docstring line began like a function
         return ast.parse(text, path)
 
 
@@ -56,8 +56,8 @@ Kind = TypeVar("Kind", bound=Outline)
 
 
 def outlines(folders: Iterable[str], kind: type[Kind]) -> list[Kind]:
-    """The modules of a package's folders, by their ORDER and name."""
+    """Return the modules in a package's folders, sorted by their ORDER and name."""
     files = [path for folder in folders for path in Path(folder).glob("[!_]*.py")]
-    # not the files of editors and file systems
+    # skips files of editors and file systems
     modules = [kind(path.stem, str(path)) for path in files if path.stem.isidentifier()]
     return sorted(modules, key=lambda o: (o.order, o.name))

@@ -1,4 +1,4 @@
-"""What a process that runs a user's file may take, and how all that comes from it is found and ended."""
+"""Resource limits of a process that runs a user's file, and the search for its descendants."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-if TYPE_CHECKING:  # it takes longer to import than most commands to run
+if TYPE_CHECKING:  # importing it takes longer than most commands run
     import psutil
 
-MARK = "FWTUI_PROCESSES"  # an environment variable, which all have that come from a marked process
-_TRIES = 100  # to end all of them: while they are ended they may start others
+MARK = "FWTUI_PROCESSES"  # an environment variable, which all descendants of a marked process inherit
+_TRIES = 100  # rounds of killing: a process may start others before it is killed
 
 
 class ProcessLimits(NamedTuple):
-    """What a process and all that come from it may take; a fresh trial's where nothing else is said."""
+    """Limits for a process tree; the defaults are those of a kernel test."""
 
     memory: float = 4.0  # GiB
     processes: int = 16  # at once: numba and CUDA start some for a moment
     output: int = 1024  # KiB on stderr
 
     def excess(self, process_tree: list[psutil.Process], printed: int) -> str:
-        """What is more than that, in words that follow a name; empty if nothing is."""
+        """Return the exceeded limit as a predicate for a message; empty if none is."""
         if printed > self.output * 1024:
             return f"prints more than {self.output} KiB, which is the limit"
         if len(process_tree) > self.processes:
@@ -38,12 +38,12 @@ class ProcessLimits(NamedTuple):
 
 
 def new_mark() -> str:
-    """One for a process that is to be started, within the marks of this one."""
+    """Return a new mark for a child process, appended to the marks of this process."""
     return f"{os.environ.get(MARK, '')}:{os.urandom(8).hex()}"
 
 
 def process_tree(pid: int) -> list[psutil.Process]:
-    """The process and its descendants, without those whose parent has died."""
+    """Return the process and its descendants; descendants of a dead intermediate process are missing."""
     import psutil
 
     try:
@@ -54,7 +54,7 @@ def process_tree(pid: int) -> list[psutil.Process]:
 
 
 def kill_tree(pid: int, mark: str, itself: bool = True) -> None:
-    """Kill all that come from it, in any session and with any parent; and the process `itself`."""
+    """Kill all descendants, in any session and with any parent, and with `itself` the process too."""
     import psutil
 
     for _ in range(_TRIES):

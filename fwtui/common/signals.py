@@ -1,4 +1,4 @@
-"""The signals that ask a program to end, and the one that kills a child when its parent ends."""
+"""The signals that end a program, and the one that kills a child when its parent ends."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from typing import NoReturn
 from fwtui.common.exit_codes import SIGNALLED
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
-_LOOKS_EVERY = 0.5  # seconds
+_CHECK_EVERY = 0.5  # seconds
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Stopped(BaseException):
-    """A signal asked the program to end."""
+    """A signal requested the end of the program."""
 
     def __init__(self, signum: int):
         self.signum = signum
 
 
 def on_signals(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
-    """Send the signals that ask a program to end to this handler."""
+    """Install this handler for all signals that end a program."""
     for signum in SIGNALS:
         signal.signal(signum, handler)
 
 
 def on_interrupt(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
-    """Send Ctrl-C to this handler; only the main thread can, and no other thread is interrupted."""
+    """Install this handler for Ctrl-C; only the main thread can, and only the main thread is interrupted."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)
 
 
 class _HeldSignals:
-    """How deeply signals are held back, and the first one that arrived meanwhile."""
+    """The nesting depth of hold_signals(), and the first signal that arrived inside it."""
 
     depth = 0
     signum: int | None = None
 
 
 def stop(signum: int, frame: FrameType | None) -> None:
-    """Handler that raises Stopped: at once, or as soon as signals are no longer held back."""
+    """Raise Stopped: at once, or as soon as signals are no longer held back."""
     if not _HeldSignals.depth:
         raise Stopped(signum)
     _HeldSignals.signum = _HeldSignals.signum or signum
@@ -54,7 +54,7 @@ def stop(signum: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def hold_signals() -> Iterator[None]:
-    """Lets a short block that must not be split finish before stop() raises.
+    """Let a short block finish before stop() raises.
 
     A signal mask would not help: whichever thread receives the signal, the handler runs in the main one.
     """
@@ -76,7 +76,7 @@ _undone: list[Callable[[], object]] = []
 
 @contextmanager
 def undo_on_signal(undo: Callable[[], object]) -> Iterator[None]:
-    """If a signal ends the program meanwhile, this is done first."""
+    """Call `undo` first if a signal ends the program inside the block."""
     _undone.append(undo)
     try:
         yield
@@ -85,7 +85,7 @@ def undo_on_signal(undo: Callable[[], object]) -> Iterator[None]:
 
 
 def leave(signum: int, frame: FrameType | None) -> NoReturn:
-    """Handler that undoes unfinished work and ends the process.
+    """Undo unfinished work and end the process.
 
     Raises nothing: during an import or a compilation an exception may be lost or replaced.
     """
@@ -98,7 +98,7 @@ def leave(signum: int, frame: FrameType | None) -> NoReturn:
 
 @contextmanager
 def restore_handlers() -> Iterator[None]:
-    """Restores the previous handlers of these signals afterwards; a thread other than the main one cannot have changed them."""
+    """Restore the previous signal handlers after the block; threads other than the main one cannot change them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -110,11 +110,11 @@ def restore_handlers() -> Iterator[None]:
             signal.signal(signum, handler)
 
 
-def end_with_parent(platform: str = sys.platform, every: float = _LOOKS_EVERY) -> None:
-    """End this process when the one that started it ends, even in the middle of a request, when it does not read its stdin.
+def end_with_parent(platform: str = sys.platform, every: float = _CHECK_EVERY) -> None:
+    """End this process when its parent ends, even during a request, when it does not read its stdin.
 
-    On Linux (prctl(2)) the kernel kills it when the thread that started it ends. Elsewhere a thread looks for its parent every
-    `every` seconds; it cannot during a call that holds the interpreter, such as SciPy's, which is finished first.
+    On Linux (prctl(2)) the kernel kills it when the thread that started it ends. Elsewhere a thread checks the parent every
+    `every` seconds. A call that holds the interpreter, such as SciPy's, delays this check until it returns.
     """
     if platform == "linux":
         import ctypes

@@ -1,4 +1,4 @@
-"""Reads a small file that a user names, whatever it turns out to be."""
+"""Bounded reads of small files and pipes that a user names."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import stat
 import tomllib
 from typing import Any
 
-# characters: a key of thousands of parts keeps tomllib busy for seconds, and Python reads no number of 4,300 digits
+# characters: tomllib needs seconds for a key of thousands of parts, and Python parses no number of 4,300 digits
 LONGEST_LINE = 4096
 
 
 def read_beginning(path: str | os.PathLike[str], most: int, patience: float = 1.0) -> bytes:
-    """Up to that many bytes of a file or of a pipe. Raises OSError, also for a pipe that is silent for `patience` seconds."""
+    """Return up to `most` bytes of a file or a pipe. Raises OSError, also for a pipe that is silent for `patience` seconds."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb", buffering=0) as file:
         if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
@@ -34,7 +34,7 @@ def _piped(descriptor: int, most: int, patience: float) -> bytes:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The tables of a TOML file. Raises ValueError, and nothing else, with what is wrong."""
+    """Return the tables of a TOML file. Raises only ValueError, with the reason."""
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > LONGEST_LINE:
             raise ValueError(f"line {number} has more than {LONGEST_LINE:,} characters")

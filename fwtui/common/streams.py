@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full, abandoned by their reader, or in a limited encoding."""
+"""Standard streams that are closed, full, abandoned by their reader, or limited to an encoding."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from fwtui.common.errors import Failed, NoGpu, Refused, os_error_reason
 from fwtui.common.exit_codes import NO_GPU, OK, SIGNALLED, USAGE, WORKER_DIED, WRONG
 from fwtui.common.text import sanitise
 
-# what tables and maps print, for a terminal whose encoding has only ASCII
+# ASCII forms of the characters in tables and maps
 _ASCII = {
     **dict(zip("░▒▓█·×²³–—", ".:%#-x23--", strict=True)),
     **{"±": "+-", "…": "..", "→": "->", "≤": "<=", "≥": ">=", "✓": "ok"},
 }
 
 
-# what a write to a stream ends with; an error of anything else keeps its own sentence
+# error numbers of failed writes; other errors have their own message
 _OF_OUTPUT = (errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC)
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:
-    """Signs in ASCII, and ? for any other character that an encoding lacks."""
+    """Replace signs by their ASCII form, and other characters that an encoding lacks by ?."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(_ASCII.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
 
 
 def prepare_streams() -> None:
-    """Stand in for closed streams, and replace what the terminal's encoding lacks: no result is lost over one character.
+    """Replace closed streams, and characters that the terminal's encoding lacks: no result is lost over one character.
 
-    A closed stdin is empty, and a closed stdout takes nothing, which is an error once something is written.
+    A closed stdin becomes empty. Writing to a closed stdout is an error.
     """
     for name, mode, way in (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)):
         stream = getattr(sys, name)
@@ -47,7 +47,7 @@ def prepare_streams() -> None:
 
 
 def flush_output(code: int) -> int:
-    """The exit code once everything printed is written: left to the interpreter, its last flush could fail without words."""
+    """Flush all output and return the exit code; the interpreter's final flush could fail without a message."""
     try:
         sys.stdout.flush()
         return code
@@ -56,12 +56,12 @@ def flush_output(code: int) -> int:
 
 
 def report_write_error(error: OSError) -> int:
-    """Say why an output could not be written; returns the exit code."""
+    """Report why an output could not be written; return the exit code."""
     try:
         sys.stdout.flush()
     except OSError:
         _empty(sys.stdout)
-    if isinstance(error, BrokenPipeError):  # the reader has gone
+    if isinstance(error, BrokenPipeError):  # the reader has closed the pipe
         return SIGNALLED + signal.SIGPIPE
     if error.errno in (errno.EMFILE, errno.ENFILE):
         report("too many files are open; close some, or raise the limit, which `ulimit -n` shows")
@@ -75,7 +75,7 @@ def report_write_error(error: OSError) -> int:
 
 
 def report(text: str) -> None:
-    """A sentence on stderr. Where that takes nothing, the exit code alone has to tell."""
+    """Print a sentence on stderr; if that fails, only the exit code reports the error."""
     try:
         print(f"fwtui: {sanitise(text)}", file=sys.stderr, flush=True)
     except OSError:
@@ -83,20 +83,20 @@ def report(text: str) -> None:
 
 
 def _empty(stream: TextIO) -> None:
-    """What the stream holds, and what comes, goes nowhere, so that the interpreter's last flush does not fail too."""
+    """Discard the stream's buffer and all later output, so that the interpreter's final flush cannot fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
 
 def report_refusal(error: Refused | MemoryError, too_large: str) -> int:
-    """Say in one sentence on stderr what is wrong, `too_large` for memory; returns the exit code."""
+    """Print the mistake, or `too_large` for MemoryError, on stderr; return the exit code."""
     report(str(error) if isinstance(error, Refused) else too_large)
     return NO_GPU if isinstance(error, NoGpu) else USAGE
 
 
 def run_reporting_errors(work: Callable[[], object], too_large: str) -> int:
-    """Do it, and return the exit code; a mistake, or `too_large` for memory, becomes one sentence on stderr."""
+    """Call `work` and return the exit code; a mistake, or `too_large` for MemoryError, is printed as one sentence."""
     prepare_streams()
     try:
         work()

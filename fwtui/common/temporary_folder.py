@@ -1,4 +1,4 @@
-"""A private temporary folder that does not outlive its process: a signal removes it, and after a kill the next call does."""
+"""A private temporary folder, removed at the end of the block or by a signal; after a kill the next call removes it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAME = re.compile(r"fwtui-(\d+)-\w+")  # the number is the process id of the ow
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
     """Create a folder and remove it after the block. Raises Refused if no temporary folder can be written."""
-    with as_refused("a temporary folder is needed and cannot be created", "set TMPDIR to a folder that you can write to"):
+    with as_refused("the temporary folder cannot be created", "set TMPDIR to a folder that you can write to"):
         _remove_abandoned(Path(tempfile.gettempdir()))
         folder = Path(tempfile.mkdtemp(prefix=f"fwtui-{os.getpid()}-"))
 

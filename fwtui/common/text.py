@@ -1,4 +1,4 @@
-"""Strings from outside, made safe to show."""
+"""Text from outside the program, made safe to show."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from unicodedata import category, east_asian_width
 
 MAX_LENGTH = 2000
 QUOTED = 40
-FEW = 5  # words that are sooner read than guessed at
-ALIKE = 0.65  # the likeness (0..1) from which a word was probably meant
-MIN_BEGINNING = 4  # characters of a longer name that may stand for it
+FEW = 5  # up to this many choices are all listed
+ALIKE = 0.65  # similarity (0 to 1) above which a name is suggested
+MIN_BEGINNING = 4  # characters of a longer name that may abbreviate it
 # terminals act on C0 (all but tab), DEL, C1; bidi controls and invisible characters let a name lie about itself
-_UNSAFE = (  # compiled on first use, so that `--help` need not wait
+_UNSAFE = (  # compiled on first use: `--help` does not need it
     "[\x00-\x08\x0a-\x1f\x7f-\x9f\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180e"
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff9-\ufffb\ufffe\uffff"
     "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
@@ -20,13 +20,13 @@ _UNSAFE = (  # compiled on first use, so that `--help` need not wait
 
 
 def quoted(text: str) -> str:
-    """A user's own text for a sentence: quoted, safe and shortened."""
+    """Quote, sanitise and shorten a user's own text for a message."""
     return repr(excerpt(text))
 
 
 def suggest(text: str, words: Iterable[str]) -> str:
-    """What to write instead of a text that is none of the words: the one that was probably meant, else any of them."""
-    from difflib import SequenceMatcher  # only a mistake waits for it
+    """Return the hint for an unknown name: the most similar one, or a list of some of the accepted names."""
+    from difflib import SequenceMatcher  # imported only after a mistake
 
     candidates, wrong = list(dict.fromkeys(words)), text[:QUOTED].strip().lower()
 
@@ -41,30 +41,30 @@ def suggest(text: str, words: Iterable[str]) -> str:
 
 
 def excerpt(text: str) -> str:
-    """The text, safe and cut to 40 characters."""
+    """Return the sanitised text, cut to 40 characters."""
     return truncate(sanitise(text), QUOTED)
 
 
 def cells(text: str) -> int:
-    """Return the columns that a text takes on a terminal: two for each wide character, none for a combining one."""
+    """Return the number of terminal cells of a text: two for each wide character, none for a combining one."""
     if text.isascii():
         return len(text)
     return sum(2 if east_asian_width(one) in "WF" else category(one) not in ("Mn", "Me", "Cf") for one in text)
 
 
 def pad(text: str, width: int, right: bool = False) -> str:
-    """Return the text with spaces up to that many columns of a terminal; with `right`, before the text."""
+    """Return the text padded with spaces to `width` cells; with `right`, right-aligned."""
     spaces = " " * (width - cells(text))
     return spaces + text if right else text + spaces
 
 
 def truncate(text: str, cells: int) -> str:
-    """A text in at most that many cells, with an ellipsis if it is cut."""
+    """Cut the text to that many cells, with an ellipsis if it is longer."""
     return text if len(text) <= cells else text[: max(cells - 1, 0)] + "…"
 
 
 def sanitise(text: str) -> str:
-    """The text without anything a terminal would obey, cut to 2,000 characters; line breaks become spaces."""
+    """Remove everything that a terminal would interpret, replace line breaks by spaces, and cut to 2,000 characters."""
     if len(text) <= MAX_LENGTH and text.isascii() and text.isprintable():
         return text
     if len(text) > 8 * MAX_LENGTH:
@@ -73,7 +73,7 @@ def sanitise(text: str) -> str:
 
 
 def cut_middle(text: str, width: int) -> str:
-    """At most that many cells of a name, cut in the middle, as many names begin alike."""
+    """Cut a name in the middle to that many cells, because many names have a common beginning."""
     if len(text) <= width:
         return text
     before = width // 2

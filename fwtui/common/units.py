@@ -1,4 +1,4 @@
-"""Numbers with their units, three significant digits, in a width that does not jump. None is `n/a`."""
+"""Numbers with units and three significant digits, in a stable width. None is shown as `n/a`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _PREFIXES = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0))
 
 
 def digits(value: float) -> str:
-    """Three significant digits without an exponent: 1.79, 38.4, 196, 2840."""
+    """Format three significant digits without an exponent: 1.79, 38.4, 196, 2840."""
     size = abs(value)
     if size >= 99.95 or value == 0:
         return f"{value:.0f}"
@@ -16,7 +16,7 @@ def digits(value: float) -> str:
 
 
 def scaled(value: float | None, unit: str) -> str:
-    """A large amount with its decimal prefix: 4.81 TB/s."""
+    """Format a large amount with its decimal prefix: 4.81 TB/s."""
     if value is None:
         return ABSENT
     for prefix, factor in _PREFIXES:
@@ -26,7 +26,7 @@ def scaled(value: float | None, unit: str) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """A measured time: 38.4 ms, 1.20 s, 2 min 05 s."""
+    """Format a measured time: 38.4 ms, 1.20 s, 2 min 05 s."""
     if seconds is None:
         return ABSENT
     if seconds == 0:
@@ -40,14 +40,14 @@ def duration(seconds: float | None) -> str:
 
 
 def clock(seconds: float) -> str:
-    """A position in a session: 00:42, 1:02:03."""
+    """Format a position in a session: 00:42, 1:02:03."""
     whole = int(seconds)
     hours, rest = divmod(whole, 3600)
     return f"{hours}:{rest // 60:02d}:{rest % 60:02d}" if hours else f"{rest // 60:02d}:{rest % 60:02d}"
 
 
 def percent(share: float | None) -> str:
-    """A share of 1 as a percentage: 2.3 %, 92.7 %, 100 %."""
+    """Format a share of 1 as a percentage: 2.3 %, 92.7 %, 100 %."""
     if share is None:
         return ABSENT
     value = 100 * share
@@ -63,7 +63,7 @@ def rate(relaxations_per_second: float | None) -> str:
 
 
 def memory(count: float | None) -> str:
-    """Bytes in binary units, as memory is sold: 141 GiB."""
+    """Format bytes in binary units, as memory is sold: 141 GiB."""
     if count is None:
         return ABSENT
     for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
@@ -73,22 +73,22 @@ def memory(count: float | None) -> str:
 
 
 def counted(number: int, noun: str, more: str = "") -> str:
-    """A count with its noun: 1 event, 1,204 events; `more` is an irregular plural."""
+    """Format a count with its noun: 1 event, 1,204 events; `more` is an irregular plural."""
     return f"{number:,} {noun if number == 1 else more or f'{noun}s'}"
 
 
 def vertices(n: int) -> str:
-    """The size of a graph: 1 vertex, 1,024 vertices."""
+    """Format the size of a graph: 1 vertex, 1,024 vertices."""
     return counted(n, "vertex", "vertices")
 
 
 def gain(ratio: float) -> str:
-    """A speed-up or another ratio: 5.10x, 0.25x, 1/204, 11,023x."""
+    """Format a speedup or another ratio: 5.10x, 0.25x, 1/204, 11,023x."""
     if 0 < ratio < 0.0995:
         return f"1/{1 / ratio:,.0f}"
     return f"{ratio:,.0f}x" if ratio >= 999.5 else f"{digits(ratio)}x"
 
 
 def spread(share: float | None) -> str:
-    """Half an interval, relative: ± 0.3 %."""
+    """Format a relative half-interval: ± 0.3 %."""
     return "" if share is None else f"± {100 * share:.1f} %"

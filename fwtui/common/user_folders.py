@@ -7,7 +7,7 @@ from pathlib import Path
 
 import platformdirs
 
-NO_HOME = Path("/dev/null/fwtui")  # nobody can create it
+NO_HOME = Path("/dev/null/fwtui")  # no process can create it
 
 
 def cache_folder() -> Path:

@@ -7,7 +7,7 @@ from math import isqrt
 import psutil
 
 from fwtui.common.errors import Refused
-from fwtui.common.malloc_arenas import KEPT_FREE
+from fwtui.common.malloc_arenas import RESERVED_MEMORY
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
 from fwtui_kernels.plan import Kernel, Shape
@@ -42,7 +42,7 @@ def check_memory(kernel: Kernel, shape: Shape, engine: Engine, full: bool = Fals
 
 def _check(where: str, shape: Shape, per_cell: int, free: int, ranks: int = 1) -> None:
     """`ranks`: that many have a share each, and the free memory is that for one."""
-    usable = max(0, free - KEPT_FREE)
+    usable = max(0, free - RESERVED_MEMORY)
     row = -(-shape.padded * per_cell // _ROW) * _ROW
     needed = row * (shape.rows if ranks > 1 else shape.padded)
     if needed > usable:

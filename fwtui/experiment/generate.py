@@ -15,7 +15,7 @@ import numpy as np
 import psutil
 
 from fwtui.common.errors import Refused
-from fwtui.common.malloc_arenas import KEPT_FREE
+from fwtui.common.malloc_arenas import RESERVED_MEMORY
 from fwtui.common.text import sanitise
 from fwtui.common.units import memory
 from fwtui.experiment.experiment import KINDS, Experiment, changed
@@ -227,7 +227,7 @@ def check_room(e: Experiment, out: Path) -> None:
     """Raise Refused if the generated graph does not fit in memory or in its file."""
     form = written_as(out)
     needed = e.n**2 * ITEMSIZE[e.dtype]
-    _check(e, needed, psutil.virtual_memory().available - KEPT_FREE, "memory")
+    _check(e, needed, psutil.virtual_memory().available - RESERVED_MEMORY, "memory")
     if form.says("ARRAYS") and out.parent.is_dir():
         _check(e, needed, shutil.disk_usage(out.parent).free, "disk space")
     text = text_bytes(e, form.says("ARC_BYTES"))

@@ -177,7 +177,7 @@ def _ask(request: KernelRequest, seconds: float) -> KernelReply:
     try:
         reply = msgspec.json.decode(ended.stdout, type=KernelReply)
     except msgspec.MsgspecError:
-        raise Refused(f"{file} ended the process that loaded it ({ended.last_words}); see what it does on import") from None
+        raise Refused(f"{file} ended the process that loaded it ({ended.last_output}); see what it does on import") from None
     if reply.wrong:
         raise Refused(sanitise(reply.wrong))
     return reply

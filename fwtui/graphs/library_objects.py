@@ -13,7 +13,7 @@ import numpy as np
 import psutil
 
 from fwtui.common.errors import Refused
-from fwtui.common.malloc_arenas import KEPT_FREE
+from fwtui.common.malloc_arenas import RESERVED_MEMORY
 from fwtui.common.text import excerpt, quoted
 from fwtui.common.units import counted, memory
 from fwtui.graphs.adjacency import (
@@ -58,7 +58,7 @@ def _check_vertices(n: int) -> None:
     if n <= _ALWAYS_FITS:
         return
     free = psutil.virtual_memory().available
-    usable = max(0, free - KEPT_FREE)
+    usable = max(0, free - RESERVED_MEMORY)
     if n * _VERTEX > usable:
         raise Refused(f"{n:,} vertices need {memory(n * _VERTEX)} and {memory(free)} are free; give up to {usable // _VERTEX:,}")
 

@@ -305,7 +305,7 @@ def compare_with_kernel(trace: Trace, experiment: Experiment, stop: Event) -> Ag
     if ended.code is None:
         return Agreement(reason="not compared" if stop.is_set() else f"it took more than {MAX_SECONDS:g} s")
     if ended.code:
-        return Agreement(reason=ended.last_words)
+        return Agreement(reason=ended.last_output)
     looks = [msgspec.json.decode(line, type=DistancesAfter) for line in ended.stdout.splitlines()]
     for look in looks:
         distances = np.array([[np.inf if d is None else d for d in row] for row in look.distances])

@@ -56,7 +56,7 @@ class EventChild(ChildProcess):
         message = f"{self.death}{during(stage)}; the next run gets {self.next}"
         if self.killed:
             message += ". If nobody killed it, the machine ran out of memory: choose a smaller n"
-        return Fault(t=t, source="worker", code="died", run=run, message=message, stderr=self.last_words)
+        return Fault(t=t, source="worker", code="died", run=run, message=message, stderr=self.last_output)
 
     @property
     def workers(self) -> tuple[int, ...]:
@@ -69,7 +69,7 @@ class EventChild(ChildProcess):
         return self.silent.is_set() and self.exit_code is not None
 
     @property
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         """The end of its stderr, safe to show, with the first line of a crash before it."""
         if self.exit_code is not None:
             self._reader.join(self._patience)  # the pipe of events closes first; stderr may still be arriving
@@ -119,7 +119,7 @@ def enforce_limits(worker: EventChild, request: requests.Work, busy: Callable[[]
 
     def watch() -> None:
         while busy() and worker.exit_code is None and not worker.exceeds(limits):
-            if time.monotonic() - max(begun, worker.last_heard) > silence:
+            if time.monotonic() - max(begun, worker.last_output_time) > silence:
                 worker.excess = f"says nothing for {silence:g} s: a loop that never ends, or threads that wait for others"
                 break
             time.sleep(LIMIT_CHECK_SECONDS)

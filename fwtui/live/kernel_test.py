@@ -132,9 +132,9 @@ class KernelTestProcess(ModuleProcess):
 
     def lines(self, stop: Event | None) -> Iterator[bytes | None]:
         """What it tells, line by line; None, and then nothing more, where nothing comes for so long or it takes too much."""
-        half, self.last_heard = b"", time.monotonic()
+        half, self.last_output_time = b"", time.monotonic()
         while len(half) < MAX_BYTES and not (stop is not None and stop.is_set()):
-            left = self.last_heard + self.limit - time.monotonic()
+            left = self.last_output_time + self.limit - time.monotonic()
             if self.exceeds(LIMITS) or left <= 0:
                 yield None
                 return
@@ -144,7 +144,7 @@ class KernelTestProcess(ModuleProcess):
             *whole, half = (half + output).split(b"\n")
             yield from whole
             if whole:  # whoever takes them may have taken long
-                self.last_heard = time.monotonic()
+                self.last_output_time = time.monotonic()
 
     def stuck_at(self, path: str) -> str:
         """The line of that file where it is now, which the stacks of its threads tell: mine.py:12; empty if none does."""

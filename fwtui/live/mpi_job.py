@@ -100,16 +100,16 @@ class MpiJob(EventChild):
         return self.pids
 
     @property
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         output = "\n".join(
             sanitise(line) for line in bytes(self._words).decode("utf-8", "replace").splitlines() if line.strip(" =")
         )
-        return f"{super().last_words}\n{output}".strip()[-MAX_LENGTH:]
+        return f"{super().last_output}\n{output}".strip()[-MAX_LENGTH:]
 
     @property
     def refused_root(self) -> bool:
         """Whether mpiexec has started no rank because this user is root."""
-        return not self.pids and _AS_ROOT in self.last_words
+        return not self.pids and _AS_ROOT in self.last_output
 
     @property
     def death(self) -> str:
@@ -129,7 +129,7 @@ class MpiJob(EventChild):
     @property
     def _dead(self) -> tuple[int | None, str]:
         """The rank that died first, and how, as far as they are known."""
-        words = self.last_words
+        words = self.last_output
         rank, ended, code = _RANK.search(words), _SIGNAL.search(words), _CODE.search(words)
         own = "" if _FAILED.search(words) else describe_exit(self.exit_code or 0)
         how = describe_exit(-int(ended[1])) if ended else describe_exit(int(code[1])) if code else own

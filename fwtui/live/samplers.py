@@ -90,7 +90,7 @@ class Sampling:
         self._wanted = self._deaths <= RESTARTS
         after = f"it starts again in {2**self._deaths} s" if self._wanted else "telemetry stops"
         message = f"the telemetry process died ({describe_exit(dead.exit_code or 0)}); {after}"
-        fault = events.Fault(t=t, source="sampler", code="died", message=message, stderr=dead.last_words)
+        fault = events.Fault(t=t, source="sampler", code="died", message=message, stderr=dead.last_output)
         dead.close(grace=0)
         return fault
 
@@ -182,7 +182,7 @@ class WarpSampling:
         if child is None or not child.gone or child.lines:
             return None
         run, self.run, self.child = self.run, None, None
-        words = child.last_words.splitlines()
+        words = child.last_output.splitlines()
         child.close(grace=0)
         if run is None:
             return None

@@ -86,7 +86,7 @@ def _checked(tool: str, name: str, check: SanitizerTool, request: TrialRequest, 
     if ended.code is None:
         return Finding(case=name, outcome=LEFT_OUT, sentence=f"{name} is left out: {NAME} took more than {seconds:g} s")
     if not _SUMMARY.search(report):
-        complaint = (report.strip().splitlines() or [ended.last_words])[-1].strip("= ")
+        complaint = (report.strip().splitlines() or [ended.last_output])[-1].strip("= ")
         return Finding(case=name, outcome=LEFT_OUT, sentence=sanitise(f"{name} is left out: {NAME} did not work: {complaint}"))
     if not (most := _ran(ended.stdout)):
         return Finding(case=name, outcome=LEFT_OUT, sentence=f"{name} is left out: the kernel did not run in {NAME}")

@@ -65,7 +65,7 @@ def gpus(seconds: float = 10.0) -> Hardware:
     try:
         return msgspec.json.decode(ended.stdout, type=Hardware)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        return Hardware(reason=f"the process that looks for GPUs failed: {ended.last_words}")
+        return Hardware(reason=f"the process that looks for GPUs failed: {ended.last_output}")
 
 
 def gpu_present() -> bool:

@@ -10,7 +10,7 @@ from math import inf
 
 from fwtui.common import units
 from fwtui.common.errors import NoGpu, Refused
-from fwtui.common.malloc_arenas import KEPT_FREE
+from fwtui.common.malloc_arenas import RESERVED_MEMORY
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for
@@ -148,7 +148,7 @@ def fitting(
     free = engine.free_bytes()
     if free is None:
         return kernel, shape
-    usable = free - KEPT_FREE
+    usable = free - RESERVED_MEMORY
     if kernel.fitted(shape, usable) is None:
         kernel = out_of_core.KERNEL
         shape = shape_of(kernel, facts.n, dtype, shape.nonnegative)

@@ -12,7 +12,7 @@ import psutil
 
 from fwtui.common.cores import usable_cores
 from fwtui.common.errors import Refused
-from fwtui.common.malloc_arenas import KEPT_FREE
+from fwtui.common.malloc_arenas import RESERVED_MEMORY
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency, GivenGraph, LazyGraph
@@ -79,7 +79,7 @@ def ordered_shape(
 
 def free_on_host() -> int:
     """Return the bytes of host memory that solve may use."""
-    return max(0, psutil.virtual_memory().available - KEPT_FREE)
+    return max(0, psutil.virtual_memory().available - RESERVED_MEMORY)
 
 
 def is_sparse(facts: EdgeFacts) -> bool:
@@ -91,8 +91,8 @@ def _fits(kernel: Kernel, shape: Shape, engine: Engine | None) -> bool:
     """Return whether the matrix and its copies fit in memory, on the engine's GPU or on the host."""
     if kernel.backend == "cuda":
         free = engine.free_bytes() if engine is not None else None
-        return free is None or kernel.fitted(shape, free - KEPT_FREE) is not None
-    return _COPIES * shape.n**2 * shape.itemsize < psutil.virtual_memory().available - KEPT_FREE
+        return free is None or kernel.fitted(shape, free - RESERVED_MEMORY) is not None
+    return _COPIES * shape.n**2 * shape.itemsize < psutil.virtual_memory().available - RESERVED_MEMORY
 
 
 def in_order(kernel: Kernel, shape: Shape, graph: Adjacency) -> Shape:
@@ -120,7 +120,7 @@ def check_room(n: int, dtype: str, predecessors: bool, low: float | None = None,
     if n <= _ALWAYS_FITS:  # reading the free memory takes longer than solving
         return
     free = psutil.virtual_memory().available
-    usable = max(0, free - KEPT_FREE)
+    usable = max(0, free - RESERVED_MEMORY)
     wide = dtype == "int32" and (low or 0) >= EXACT_INTEGER
     per_cell = bytes_a_cell(dtype, predecessors, wide) + beside
     padded = -(-n // _TILE) * _TILE if n > _TILE else n
@@ -159,7 +159,7 @@ def check_shares(kernel: Kernel, shape: Shape, engine: DistributedEngine, result
     if on_gpu:
         shares.append((shape.itemsize * matrices, engine.free_bytes(), "GPU "))
     for per_cell, free, where in shares:
-        usable = max(0, free - KEPT_FREE)
+        usable = max(0, free - RESERVED_MEMORY)
         needed = per_cell * shape.rows * shape.padded
         if needed > usable:
             whole = shape.tile * shape.ranks

@@ -16,7 +16,7 @@ import numpy as np
 from fwtui.common import units
 from fwtui.common.cores import usable_cores
 from fwtui.common.errors import Refused
-from fwtui.common.malloc_arenas import KEPT_FREE
+from fwtui.common.malloc_arenas import RESERVED_MEMORY
 from fwtui.engine.engine import Engine
 from fwtui.engine.memory_check import check_memory
 from fwtui.graphs.adjacency import Adjacency, CsrRows, GivenGraph, LazyGraph
@@ -263,7 +263,7 @@ def to_device(graph: GivenGraph, engine: Engine, clock: Clock, keep: bool = Fals
     free, size = engine.free_bytes(), sum(array.nbytes for array in arrays) + _MATRICES * 4 * (graph.n + _PADDING) ** 2
     if isinstance(parts, CsrRows):
         size += _INDEX * len(parts.targets)
-    if not arrays[-1].size or (free is not None and size > free - KEPT_FREE):
+    if not arrays[-1].size or (free is not None and size > free - RESERVED_MEMORY):
         return None
     clock.lap("prepare")
     with compiled(engine.target.backend):

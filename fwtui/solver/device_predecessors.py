@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fwtui.common.malloc_arenas import KEPT_FREE
+from fwtui.common.malloc_arenas import RESERVED_MEMORY
 from fwtui.engine.engine import Engine
 from fwtui.graphs import GRID
 from fwtui.graphs.bounds import exact_below, far_of
@@ -49,7 +49,7 @@ def found_on_device(
     """
     terms = terms_of(facts, distances.dtype.name, largest)
     free = engine.free_bytes()
-    room = np.inf if free is None else free - KEPT_FREE - (4 * facts.n**2 if keep_on_device else 0)
+    room = np.inf if free is None else free - RESERVED_MEMORY - (4 * facts.n**2 if keep_on_device else 0)
     if terms is None or sources_for(facts.n, room) is None:
         return None
     search = Search(distances, weights, terms, engine.target.cc, engine.stream)

@@ -10,7 +10,7 @@ import psutil
 
 from fwtui.common import units
 from fwtui.common.errors import Refused
-from fwtui.common.malloc_arenas import KEPT_FREE
+from fwtui.common.malloc_arenas import RESERVED_MEMORY
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.solver.paths import Paths
 from fwtui.solver.result import Result, Stats
@@ -55,7 +55,7 @@ class Ends:
 
 def check_rows_fit(shape: tuple[int, int], cell_bytes: int, other: int = 0) -> None:
     """Raise Refused if an array of that shape does not fit in memory next to `other` bytes."""
-    needed, usable = shape[0] * shape[1] * cell_bytes, max(0, psutil.virtual_memory().available - KEPT_FREE - other)
+    needed, usable = shape[0] * shape[1] * cell_bytes, max(0, psutil.virtual_memory().available - RESERVED_MEMORY - other)
     if needed > usable:
         raise Refused(
             f"{shape[0]:,} x {shape[1]:,} distances need {units.memory(needed)} and {units.memory(usable)} are free; "

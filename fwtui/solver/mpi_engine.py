@@ -100,7 +100,7 @@ def _check(job: MpiJob, ended: bool) -> None:
             fault = line.event
             raise (Refused if fault.code == "memory" else Failed)(fault.message.removesuffix(NEXT))
     if ended:
-        last = [] if job.pids or job.refused_root else job.last_words.splitlines()[-1:]
+        last = [] if job.pids or job.refused_root else job.last_output.splitlines()[-1:]
         raise Failed(f"{job.death}{f': {last[0]}' if last else ''}")
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import psutil
 
 from fwtui.common.errors import Refused
-from fwtui.common.malloc_arenas import KEPT_FREE
+from fwtui.common.malloc_arenas import RESERVED_MEMORY
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine, one_of_each_op
 from fwtui.graphs.adjacency import Adjacency, GivenGraph
@@ -219,7 +219,7 @@ def _check_wide(n: int, cells: int, predecessors: bool) -> None:
     """Raise Refused if `cells` float64 distances do not fit in memory, next to predecessors that are still to be computed."""
     free = psutil.virtual_memory().available
     needed = cells * (WIDE_DISTANCE + (PREDECESSOR if predecessors else 0))
-    if needed > max(0, free - KEPT_FREE):
+    if needed > max(0, free - RESERVED_MEMORY):
         raise Refused(
             f"distances of {n:,} vertices from 2^24 on need 64 bits, {memory(needed)} more, and {memory(free)} are free; "
             f"choose dtype float32, which rounds them, or a smaller graph"

@@ -216,8 +216,8 @@ def test_output_of_a_worker_does_not_reach_the_screen(faked: Callable[[str], Liv
     assert run.state == "done"
     worker = live.worker
     assert worker is not None
-    drain_until(live, lambda: "the very last words" in worker.last_words)
-    assert len(worker.last_words) <= 2000 and worker.last_words.endswith("the very last words")
+    drain_until(live, lambda: "the very last words" in worker.last_output)
+    assert len(worker.last_output) <= 2000 and worker.last_output.endswith("the very last words")
     worker.send(b"\n")
     fault = fault_of(live)
     assert "exit code 3" in fault.message and fault.stderr.endswith("the very last words")

@@ -98,7 +98,7 @@ def test_distances_beyond_16_bits_are_detected_on_the_device(engine: Any, monkey
 @pytest.mark.parametrize("dtype", ["int16", "int32", "float32", "float64"])
 def test_under_a_cap_of_memory(engine: Any, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = random_matrix(3000, 5)
-    monkeypatch.setattr(engine, "free_bytes", lambda: choose.KEPT_FREE + (max(8, 2 * ITEMSIZE[dtype]) << 20))
+    monkeypatch.setattr(engine, "free_bytes", lambda: choose.RESERVED_MEMORY + (max(8, 2 * ITEMSIZE[dtype]) << 20))
     result = answer(of_object(matrix), Call(dtype=dtype), engine)
     assert result.stats.kernel == "out-of-core" and (result.distances == by_scipy(matrix)).all()
 

@@ -28,11 +28,11 @@ class StubChild:
         self.asked: list[Any] = []
         self.exit_code: int | None = None
         self.pid = 2**22  # of no process
-        self.last_words = ""
+        self.last_output = ""
         self.workers = (self.pid,)
 
     death, killed, next, death_fault = EventChild.death, EventChild.killed, EventChild.next, EventChild.death_fault
-    called, excess, printed, last_heard, mark = EventChild.called, "", 0, 0.0, "a stub"
+    called, excess, printed, last_output_time, mark = EventChild.called, "", 0, 0.0, "a stub"
     exceeds = EventChild.exceeds
 
     @property

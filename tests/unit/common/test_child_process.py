@@ -62,8 +62,8 @@ def test_an_exception_during_the_wait_kills_the_child(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("stderr", "words"), [(b"", "exit code 1"), (b"a\nfwtui: the \x1b[31mreason\n\n", "the [31mreason"), (b"\xff", "\ufffd")]
 )
-def test_last_words(stderr: bytes, words: str) -> None:
-    assert ExitResult(1, b"", stderr).last_words == words
+def test_last_output(stderr: bytes, words: str) -> None:
+    assert ExitResult(1, b"", stderr).last_output == words
 
 
 def test_a_standby_process_waits_for_its_work_and_ends_by_itself() -> None:
@@ -151,12 +151,12 @@ def test_each_request_is_answered_and_the_end_of_stdin_ends_it() -> None:
 )
 def test_a_request_that_fails_is_the_last_one(how: str, code: int, words: str) -> None:
     ended = answer(b'{"a":1,"b":2,"how":"%s"}\n{"a":1,"b":2}\n' % how.encode())
-    assert (ended.code, ended.stdout, ended.last_words) == (code, b"", words)
+    assert (ended.code, ended.stdout, ended.last_output) == (code, b"", words)
 
 
 def test_an_invalid_request_is_a_mistake() -> None:
     ended = answer(b'{"a":"x"}\n')
-    assert ended.code == 1 and ended.last_words.startswith("msgspec.ValidationError: ")
+    assert ended.code == 1 and ended.last_output.startswith("msgspec.ValidationError: ")
 
 
 CHILD_OF_A_CHILD = """

@@ -124,7 +124,7 @@ out = {
 before = answer(lazy_of_object(far), engine=engine)
 out["path"] = before.path(0, 4)
 # where there is no room for the graph beside its distances, the host lays it out
-engine.free_bytes = lambda: choose.KEPT_FREE + (1 << 20)
+engine.free_bytes = lambda: choose.RESERVED_MEMORY + (1 << 20)
 # the arcs say the same as the matrix
 host_graph.HostGraph.escaped = lambda *given: sys.exit("the host looked for it")
 for dtype, proof in (("int16", "short"), ("int16", "long")):
@@ -137,7 +137,7 @@ wide[np.arange(39), np.arange(1, 40)] = 450  # 38 of them are too long by far fo
 out["two words of sources"] = said(lazy_of_object(wide), dtype="int16")
 big = random_matrix(24, 1, 0.5)
 assert device_graph.to_device(lazy_of_object(big), engine, Clock()) is not None
-engine.free_bytes = lambda: choose.KEPT_FREE + 24 * 24 * 8
+engine.free_bytes = lambda: choose.RESERVED_MEMORY + 24 * 24 * 8
 assert device_graph.to_device(lazy_of_object(big), engine, Clock()) is None
 here, there = answer(of_object(big), Call(device="cpu")), answer(lazy_of_object(big), engine=engine)
 out["no room"] = bool((there.distances == here.distances).all())
