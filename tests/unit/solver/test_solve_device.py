@@ -235,7 +235,7 @@ def test_arrays_on_the_device_have_no_length_and_no_cpu_kernel(pretend: Pretend)
     for device in ("0", 0):
         with pytest.raises(Refused, match=r"^kernel tiled-cpu runs on the CPU, which has no device 0; omit the device"):
             fwtui.solve([[0, 1], [1, 0]], kernel="tiled-cpu", device=device)
-    with pytest.raises(Refused, match="runs on the host and the array is on a GPU"):
+    with pytest.raises(Refused, match="runs on the CPU, and the array is on a GPU"):
         fwtui.solve(OnDevice(), kernel="serial")
     pretend.driver(True, Mock(side_effect=RuntimeError("no driver")))
     with pytest.raises(NoGpu, match="GPU 0 cannot be used"):
