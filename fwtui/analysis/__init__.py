@@ -1,1 +1,1 @@
-"""What measured numbers mean: comparisons, limits, occupancy, estimates, and reports."""
+"""Analysis of measured numbers: comparisons, limits, occupancy, estimates, and reports."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # version of the JSON of run, replay and solve; incremented if a field is renamed, removed or redefined, not if one is added
 RESULT_VERSION = 1
-SHADES, NO_PATH = "░▒▓█", "·"  # from near to far
+SHADES, NO_PATH = "░▒▓█", "·"  # near distances to far ones; no path
 MAX = 32768  # vertices; above this it takes more than ten seconds
 RIGHT = ("verified", "unverified")  # verdicts on distances that may be summarised
 _BAR = 40
@@ -43,7 +43,7 @@ def number(value: float) -> str:
 
 def stated(summary: DistanceSummary, vertices: Vertices, *, t: float = 0.0, run: int = 0, checksum: str = "") -> events.Answers:
     """Return the summary as an event, with the names of the vertices."""
-    from fwtui.stream import events  # not needed for distances alone
+    from fwtui.stream import events  # slow to import, and not needed for distances
 
     s = summary
     alike = {name: getattr(s, name) for name in ("reachable", "components", "largest", "diameter", "radius", "mean")}
@@ -176,5 +176,5 @@ def why_none(run: Run) -> str:
     if run.verdict.verdict not in RIGHT or not run.verdict.checksum:
         return f"the distances of run {run.id} are not valid ({run.verdict.verdict}); run another experiment"
     if run.n > MAX:
-        return f"the distances of {run.n:,} vertices take too long to summarise here; ask for up to {MAX:,}"
+        return f"the distances of {run.n:,} vertices take too long to summarise here; the maximum is {MAX:,}"
     return ""

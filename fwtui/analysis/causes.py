@@ -1,4 +1,4 @@
-"""Causes that keep a run from its peak rate: conditions on its numbers, sentences, and bounds of the possible speedup.
+"""Causes that prevent a run from reaching its peak rate: conditions on its numbers, sentences, bounds of the possible speedup.
 
 The rows of a table are in the order in which the ladder removes the causes. They use only measured, counted or compiled
 values. A run near its peak rate has no causes.
@@ -152,9 +152,9 @@ class Cause(NamedTuple):
 
     key: str
     rung: str  # id of the kernel that demonstrates the fix; empty if another setting helps
-    quantity: Callable[[Any], float | None]  # of RunFacts; None if it is unknown, or the cause does not apply
+    quantity: Callable[[Any], float | None]  # value computed from RunFacts; None if it is unknown, or the cause does not apply
     minimum: float
-    sentence: str  # with fields of the facts `f` and the quantity `x`, in the formats of SHOWN
+    sentence: str  # template with fields of the facts `f` and the quantity `x`, in the formats of SHOWN
     gain: Callable[[Any, float], float] | None = None  # bound of the speedup of the run; infinite if it is unknown
     condition: str = ""  # completes "at most 1.9x if ..."
 

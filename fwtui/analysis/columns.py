@@ -16,13 +16,13 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import WAIT, Run
 
 NONE = "-"  # value that does not apply; an unknown value is n/a
-# tables of runs: `fwtui run --table` and what is exported, `fwtui compare`, `sweep`, `tune` (its trials, and what auto
-# picks), `docs`, and those of two screens
+# tables of runs: `fwtui run --table` and exports, `fwtui compare`, `sweep`, `tune` (the tested candidates, and the choices
+# of auto), and those of two screens
 PRINTED, COMPARED, SWEPT, TUNED, PICKED = "printed", "compared", "swept", "tuned", "picked"
 SCALED = "scaled"  # a sweep over numbers of devices
 HISTORY, COMPARISON = "history", "comparison"
 NARROW, WIDE, WIDEST, FULL = 72, 118, 140, 176  # cells of a screen
-CHECKSUM_DIGITS = 8  # those of the position-dependent sum
+CHECKSUM_DIGITS = 8  # leading digits of the position-dependent sum
 SHORT_DTYPES = {"float32": "f32", "int32": "i32", "int16": "i16", "float64": "f64"}
 # verdicts of verification as recorded, and as shown
 VERDICTS = {"wrong": "incorrect", "out of range": "overflow"}
@@ -42,7 +42,7 @@ class TableRow(NamedTuple):
 
 
 class Column(NamedTuple):
-    """One column: its value for a run, and the tables that contain it, each with the minimum screen width in cells."""
+    """A column: its value for a run, and the tables that contain it, each with the minimum screen width in cells."""
 
     key: str
     title: str
@@ -307,12 +307,12 @@ PRINTED_HEAD, COMPARED_HEAD = head(PRINTED), head(COMPARED)
 
 
 def printed(model: Model, run: Run, baseline: str | None = None) -> tuple[str, ...]:
-    """The run under PRINTED_HEAD, for people; `vs` is against a run of the kernel `baseline`."""
+    """Return the cells of a run under PRINTED_HEAD; `vs` compares it with a run of the kernel `baseline`."""
     return line(PRINTED, TableRow(model, run, baseline_run(model, run, baseline)))
 
 
 def comparison_cells(entrant: ComparedRun, comparison: Comparison | None) -> tuple[str, ...]:
-    """A run's comparison with the baseline under COMPARED_HEAD; the baseline's row has none."""
+    """Return the cells of a run's comparison with the baseline under COMPARED_HEAD; the baseline's row has no comparison."""
     return line(
         COMPARED, TableRow(entrant.model, entrant.run, entrant.run if comparison is None else None, comparison, entrant.label)
     )

@@ -44,7 +44,7 @@ class ComparedRun(NamedTuple):
 
 
 class Delta(NamedTuple):
-    """One part of both runs in seconds; None if a run does not have it."""
+    """A part of two runs in seconds; None for a run without that part."""
 
     key: str
     title: str
@@ -79,7 +79,7 @@ class LowerBound(NamedTuple):
 
     @property
     def text(self) -> str:
-        """At least 10x (noisy), whichever run is faster."""
+        """Format the bound and its reason: at least 10x (noisy), whichever run is faster."""
         return f"at least {self.least:.0f}x ({self.disturbed})"
 
 
@@ -195,7 +195,7 @@ def classify(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, str, Rat
     runs. Interference only slows a run down. If the slower run was disturbed, the comparison subtracts the largest slowdown
     that the disturbance can explain, and MIN_RATIO_DISTURBED must remain. The same experiment in the same session on the same
     device is never FASTER or SLOWER, because nothing changed between the two runs. The same experiment in two sessions is
-    compared as usual: before and after a change, on two machines, in two versions.
+    compared normally: before and after a change, on two machines, in two versions.
     """
     why = _refusal(entrant, baseline)
     if why:
@@ -354,7 +354,7 @@ def _point_estimate(run: Run, base: Run) -> PointEstimate | None:
 def _too_few(run: Run, base: Run) -> str:
     """Return why the repetitions of both runs are too few to compare them."""
     for one in (run, base):
-        if one.done is not None and len(one.passes) < min(one.done.count, events.SAMPLES_TOLD):
+        if one.done is not None and len(one.passes) < min(one.done.count, events.MAX_SAMPLES):
             count = f"{len(one.passes)} of the {one.done.count} repetitions of run {one.id}"
             return f"this recording contains only {count}, too few for a significance test; run it again"
     fewest = min(len(run.passes), len(base.passes))

@@ -28,7 +28,7 @@ class CpuFacts(NamedTuple):
     clock_mhz: float | None
     each: float | None  # relaxations per cycle of a busy core
     matrix: int  # bytes; 0 before the plan
-    level: int | None  # of the nearest cache that holds the matrix; MEMORY if none does
+    level: int | None  # level of the nearest cache that holds the matrix; MEMORY if none does
     caches: tuple[Cache, ...]
     limit: LevelLimit | None  # measured bandwidth of that level
     scalar: bool = False  # the loop is that of a library, with one relaxation per instruction

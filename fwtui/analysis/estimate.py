@@ -17,7 +17,7 @@ from fwtui.stream.stages import ENOUGH_PASSES, ENOUGH_SECONDS, PHASE_PASSES, PHA
 
 LAUNCH_BOUND = 1024  # below this size, time on a GPU grows more slowly than n^3
 RATES = {"cpu": 1e9, "cuda": 2e11}  # relaxations/s of a kernel that has not run yet
-ORDERED_RATES = {"cpu": 1e10, "cuda": 1e13}  # of sparse kernels, which use the min-plus product of the fastest rung
+ORDERED_RATES = {"cpu": 1e10, "cuda": 1e13}  # rates of sparse kernels, which use the min-plus product of the fastest rung
 FIRST_COMPILE = 2.0
 GROWING = tuple(stage.key for stage in STAGES.values() if stage.grows)
 REFERENCE = 1e-9  # seconds that SciPy takes per relaxation, once per graph
@@ -30,7 +30,7 @@ class Expected(NamedTuple):
     """The estimated seconds of a run."""
 
     one: float  # one repetition
-    total: float  # from start to end
+    total: float  # the whole run, from start to end
     compiling: float  # part of the total
 
 

@@ -41,7 +41,7 @@ class Explanation(NamedTuple):
     """The parts of an explanation; missing ones are empty or None."""
 
     change: str = ""  # against the baseline
-    limiter: Bottleneck | None = None  # of the slowest phase
+    limiter: Bottleneck | None = None  # bottleneck of the slowest phase
     phase: str = ""  # title and share of that phase, if there are several
     missing: str = ""  # COUNTERS or LIMITS, if they would name the bottleneck
     busy_with: str = ""  # instructions that keep a unit busy far below the peak rate of relaxations
@@ -51,8 +51,8 @@ class Explanation(NamedTuple):
     def bottleneck(self, ask: str = "", sourced: bool = False) -> str:
         """Describe the bottleneck: shared memory in the remainder phase (71 % of the time): 95 % busy.
 
-        `ask` says how to measure missing data; with `sourced` the text names the origin of its numbers. Empty if the run has no
-        phases, or if `exchange` already describes it.
+        `ask` is the instruction for measuring missing data; with `sourced` the text names the origin of its numbers.
+        Empty if the run has no phases, or if `exchange` already describes it.
         """
         if self.limiter is None or (self.exchange and self.limiter.what == OWNER):
             return ""

@@ -34,7 +34,7 @@ _MARKS = re.compile(r"([\\`*_\[\]~])")
 
 
 class _EventRows:
-    """Events as rows, each made when it is asked for: with all their fields they take several times as much memory."""
+    """Events as rows, each converted on demand: rows with all fields take several times the memory of packed lines."""
 
     def __init__(self, lines: list[Line]) -> None:
         self._lines = lines
@@ -44,9 +44,10 @@ class _EventRows:
 
 
 def read_rows(path: Path, table: str) -> tuple[Iterable[Row], bool]:
-    """One of TABLES of a session, and whether that is complete; lines of which there are no rows are not held.
+    """Read one of TABLES from a session; return its rows, and True if the session is complete.
 
-    Rows can be gone through again. Those of runs are in file order: seconds, bytes, relaxations, shares of 1; None if not known.
+    The rows can be iterated more than once; only lines that have rows stay in memory. Rows of runs are in file order. Units are
+    seconds, bytes, relaxations and shares of 1; None if a value is unavailable.
     """
     if table not in _EVENTS:
         model, complete = load_model(path)
@@ -57,12 +58,12 @@ def read_rows(path: Path, table: str) -> tuple[Iterable[Row], bool]:
 
 
 def rows_of_runs(model: Model, table: str) -> list[Row]:
-    """One of those tables of which each run has rows."""
+    """Return the rows of a table to which each run contributes rows."""
     return [row for run in model.runs.values() for row in _OF_A_RUN[table](model, run)]
 
 
 def human_rows(model: Model) -> list[Row]:
-    """The runs under the columns of `fwtui run --table`."""
+    """Return the runs under the columns of `fwtui run --table`."""
     return [dict(zip(head(PRINTED, "±"), printed(model, run), strict=True)) for run in model.runs.values()]
 
 
@@ -139,13 +140,13 @@ def write_csv(rows: Iterable[Row], out: TextIO) -> None:
 
 
 def write_json_lines(rows: Iterable[Row], out: TextIO) -> None:
-    """One object per row; an unknown value is null."""
+    """Write one JSON object per row; an unknown value is null."""
     for row in rows:
         out.write(as_json(row, ensure_ascii=False) + "\n")
 
 
 def write_markdown(rows: Iterable[Row], out: TextIO) -> None:
-    """A Markdown table; markup in cells is escaped."""
+    """Write a Markdown table; markup in cells is escaped."""
     columns = _columns(rows)
     cells = ([_markdown_cell(row.get(name)) for name in columns] for row in rows)
     out.writelines(f"{line}\n" for line in markdown(columns, cells))

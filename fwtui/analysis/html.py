@@ -20,16 +20,16 @@ from fwtui.stream.run import Run
 
 NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 BAR = 40  # characters of the bar of a whole run
-MAX_RUNS = 200  # in a notebook
+MAX_RUNS = 200  # runs shown in a notebook
 
 
 def escaped(text: str) -> str:
-    """Return the text for an element or an attribute of HTML or XML, without characters that a reader's program would obey."""
+    """Return the text for an element or an attribute of HTML or XML, without control characters."""
     return html.escape(NOT_XML.sub("", sanitise(text)))
 
 
 def head_row(titles: Sequence[str], attributes: Mapping[int, str] = {}) -> str:
-    """Return the row of titles. `attributes` are those of the cells of a column, by its place."""
+    """Return the row of titles. `attributes` maps the place of a column to the attributes of its cells."""
     cells = (f'<th scope="col"{attributes.get(place, "")}>{escaped(title)}</th>' for place, title in enumerate(titles))
     return f"<tr>{''.join(cells)}</tr>"
 
@@ -41,7 +41,10 @@ def table_row(name: str, others: Sequence[str], attributes: Mapping[int, str] = 
 
 
 def session_html(model: Model, header: Header, problem: str = "") -> str:
-    """Return a session as HTML: its summary, the per-phase times of each run, and the table of runs; and what is missing."""
+    """Return a session as HTML: its summary, the per-phase times of each run, and the table of runs.
+
+    `problem` is the reason if the session is incomplete.
+    """
     return "\n".join(_session(model, header, problem))
 
 
@@ -53,9 +56,9 @@ def _session(model: Model, header: Header, problem: str) -> Iterator[str]:
     if problem:
         yield f"<p><strong>This recording is incomplete: {escaped(problem)}.</strong></p>"
     if summary is not None:
-        yield f"<ul>{''.join(f'<li>{escaped(label)}: {escaped(words)}</li>' for label, words in summary.parts())}</ul>"
+        yield f"<ul>{''.join(f'<li>{escaped(label)}: {escaped(text)}</li>' for label, text in summary.parts())}</ul>"
     yield from (_phases(model, run, summary) for run in runs if run.phases)
-    columns = [column for column in columns_of(PRINTED) if column.key != "why"]  # that is below the phases
+    columns = [column for column in columns_of(PRINTED) if column.key != "why"]  # the reason is shown below the phases
     rows = [[column.text(TableRow(model, run, model.first_run_of(run))) for column in columns] for run in runs]
     yield _table([column.title or "±" for column in columns], rows, [column.right for column in columns])
     if len(runs) < len(model.runs):

@@ -27,9 +27,9 @@ class Limit(NamedTuple):
     """The peak rate of a run's device, or of all its devices together, for its data type and sign."""
 
     form: RelaxForm
-    relaxations_per_second: float  # scaled to the clock of the run, if both clocks are known
+    relaxations_per_second: float  # scaled to the clock of the run, if both clocks were recorded
     share: float | None  # rate of the run / peak rate; None without a time
-    clock_mhz: float | None = None  # of the peak rate
+    clock_mhz: float | None = None  # clock that the peak rate refers to
     noisy: bool = False  # measured while other programs used the device, so that it may be too low
 
 

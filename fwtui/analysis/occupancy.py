@@ -66,7 +66,7 @@ TABLE: Mapping[tuple[int, int], Multiprocessor] = {
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Resident blocks and warps per multiprocessor, and what limits them."""
+    """Resident blocks and warps per multiprocessor, and the resources that limit them."""
 
     blocks: int
     warps: int

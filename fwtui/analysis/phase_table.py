@@ -49,14 +49,14 @@ class Roofs(NamedTuple):
     relaxations_per_second: float | None = None  # measured, for the run's number type and sign
     form: str = ""  # the instructions of that measurement
     shared_bytes_per_second: float | None = None  # measured, else from the data sheet
-    multiprocessors: int | None = None  # of one device
+    multiprocessors: int | None = None  # per device
     l2_bytes: int | None = None
     l2_bytes_per_second: float | None = None  # measured
     issued_per_second: float | None = None  # relaxations by the instructions of the slowest phase's loop, if nothing ever waited
-    capability: tuple[int, int] | None = None  # of a GPU
+    capability: tuple[int, int] | None = None  # compute capability; None for a CPU
     shared_measured: bool = False
-    memory: str = "device memory"  # what has those bytes
-    noisy: str = ""  # of these roofs, what was measured while other programs ran
+    memory: str = "device memory"  # name of the memory or cache that `bytes_per_second` is measured for
+    noisy: str = ""  # names of the roofs that were measured while other programs ran
     float_minimum: float | None = None  # relaxations a second by a CPU's minimum of float32, if another form is faster
 
 
@@ -107,7 +107,7 @@ LINK, OWNER = "interconnect", "owner rank"  # bottlenecks of broadcasting a pane
 
 
 class PhaseRow(NamedTuple):
-    """One phase, or all phases together; times of unknown roofs are None."""
+    """The row of a phase, or of all phases together; times of unknown roofs are None."""
 
     key: str
     title: str
@@ -219,7 +219,7 @@ def _wavefronts(run: Run, phase: str, roofs: Roofs) -> float | None:
 
     They include bank conflicts. They were counted in this run, else for the same code on the same GPU in the recorded ladder.
     """
-    from fwtui.sessions.library import recorded_ladder  # not before the first frame
+    from fwtui.sessions.library import recorded_ladder  # imported late, to keep it out of the startup time
 
     counters = counters_of(run, phase)
     uncounted = "shared_load_wavefronts" not in counters and any(one.shared_bytes for one in run.occupancies)
@@ -260,7 +260,7 @@ def _limiter(run: Run, roofs: Roofs, line: PhaseRow, evidence: Evidence | None) 
     samples = samples_of(run, line.key) if cuda else None
     sampled = warp_reason(samples, run.listing(samples.op)) if samples is not None else None
     inside = f"; within one, {sampled}" if sampled is not None else ""
-    launches = line.launches / max(len(run.ranks), 1)  # of one rank; the seconds are a mean of all
+    launches = line.launches / max(len(run.ranks), 1)  # launches per rank, because the seconds are a mean over all ranks
     distorted = timers_distort(run)
     if cuda and launches and launches * LAUNCH_SECONDS >= LAUNCH_SHARE * line.seconds and not distorted:
         return Bottleneck(LAUNCHES, f"{line.launches:,} launches of {units.duration(line.seconds / launches)}{inside}")
@@ -443,7 +443,7 @@ def formula(roofs: Roofs, line: PhaseRow) -> str:
             (f"{units.scaled(line.relaxations, 'relax')} / {units.rate(roofs.relaxations_per_second)}", line.compute_seconds)
         )
     if not parts:
-        return "no peak is known for it"
+        return "its peak rate is unknown"
     if len(parts) == 1:
         return f"{parts[0][0]} = {units.duration(parts[0][1])}"
-    return f"max({', '.join(words for words, _ in parts)}) = max({', '.join(units.duration(t) for _, t in parts)})"
+    return f"max({', '.join(quotient for quotient, _ in parts)}) = max({', '.join(units.duration(t) for _, t in parts)})"

@@ -36,7 +36,7 @@ class Conflict(NamedTuple):
 
 
 def ancestors(plan: Sequence[Step]) -> list[int]:
-    """For each step, the set of steps that must have finished before it starts, as a bit set of indices.
+    """Return for each step the steps that must have finished before it starts, as a bit set of indices.
 
     A lane runs its steps in order; `after` orders steps of different lanes. Raises ValueError for an `after` that
     does not point backwards.
@@ -154,8 +154,8 @@ def words(rect: Rect) -> str:
     return f"{_span('row', rect.top, rect.bottom)}, {_span('column', rect.left, rect.right)}"
 
 
-def _span(what: str, low: int, high: int) -> str:
-    return f"{what} {low}" if high == low + 1 else f"{what}s {low}-{high - 1}"
+def _span(axis: str, low: int, high: int) -> str:
+    return f"{axis} {low}" if high == low + 1 else f"{axis}s {low}-{high - 1}"
 
 
 def _one_by_one(kernel: Kernel, plan: Sequence[Step], names: Sequence[str], side: int) -> list[str]:
@@ -163,15 +163,15 @@ def _one_by_one(kernel: Kernel, plan: Sequence[Step], names: Sequence[str], side
     for index, step in enumerate(plan):
         name = names[index]
         if step.phase not in kernel.phases:
-            return [f"step {index} is of the phase {excerpt(step.phase)!r}, which the kernel does not name among its phases"]
+            return [f"step {index} is of the phase {excerpt(step.phase)!r}, which is not in the phases of the kernel"]
         if not step.writes:
             return [f"{name} writes nothing"]
         for rect in (*step.reads, *step.writes):
             if rect.top >= rect.bottom or rect.left >= rect.right:
                 sides = f"rows {rect.top} to {rect.bottom}, columns {rect.left} to {rect.right}"
-                return [f"{name} names a rectangle without cells ({sides}, ends not included); leave it out"]
+                return [f"{name} names a rectangle without cells ({sides}, ends not included); omit it"]
             if not (0 <= rect.top < rect.bottom <= side and 0 <= rect.left < rect.right <= side):
-                return [f"{name} names {words(rect)}, which is no part of a matrix of {side} x {side}"]
+                return [f"{name} names {words(rect)}, which is outside a matrix of {side} x {side}"]
         for place, one in enumerate(step.writes):
             for other in step.writes[:place]:
                 if one.overlaps(other):
@@ -207,10 +207,10 @@ def _relaxed(kernel: Kernel, plan: Sequence[Step], names: Sequence[str], side: i
             cells = sum(rect.area for rect in kernel.places(step.writes))
             return [
                 f"{names[index]} claims {counted(step.cost.relaxations, 'relaxation')} of {counted(cells, 'cell')}, "
-                f"and what it reads does not say over which vertices k"
+                f"but its rectangles do not determine the vertices k"
             ]
         if ks.start < 0 or ks.stop > side:
-            return [f"{names[index]} goes on to k = {ks.stop - 1}, and the last vertex is {side - 1}"]
+            return [f"{names[index]} relaxes over k = {ks.stop - 1}, but the last vertex is {side - 1}"]
         for k in ks:
             for rect in kernel.places(step.writes):
                 cells = by[k, rect.top : rect.bottom, rect.left : rect.right]
@@ -249,7 +249,7 @@ def _wrong_order(
                 continue
             i, j = wrong[0].tolist()
             if d[i, j] < expected[i, j]:
-                return [f"row {i}, column {j} is made of cells that its step does not say it reads"]
+                return [f"row {i}, column {j} depends on cells that its step does not list in `reads`"]
             return [_too_early(by, order, names) or f"the steps are in an order that leaves row {i}, column {j} too long"]
     return []
 
@@ -265,7 +265,7 @@ def _too_early(by: np.ndarray, order: Sequence[int], names: Sequence[str]) -> st
             rows, columns = np.nonzero(by[k] == index)
             if not len(rows):
                 continue
-            late_to = at[:k, :, k].max(axis=0)  # of (i, k) over smaller vertices, by i
+            late_to = at[:k, :, k].max(axis=0)  # latest step of (i, k) over smaller vertices, by i
             late_from = at[:k, k, :].max(axis=0)
             for i, j in zip(rows.tolist(), columns.tolist(), strict=True):
                 for cell, late in (((i, k), late_to[i]), ((k, j), late_from[j])):

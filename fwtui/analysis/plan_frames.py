@@ -26,11 +26,11 @@ MAX_STEPS = 250_000  # steps of a plan; a longer plan has no frames
 
 
 class PlanFrame(NamedTuple):
-    """One step (in a long plan, the heaviest of several). Rectangles are in vertices, in any of the matrices."""
+    """A step of the plan (in a long plan, the heaviest of several). Rectangles are in vertices, in any of the matrices."""
 
     first: int  # relaxations before the step
     weight: int  # relaxations of the step
-    round: int  # from 1
+    round: int  # counts from 1
     phase: str
     sources: tuple[Rect, ...]  # read but not written
     targets: tuple[Rect, ...]  # written
@@ -217,7 +217,7 @@ class Scene(NamedTuple):
     sources: tuple[Rect, ...] = ()
     targets: tuple[Rect, ...] = ()
     filled: float = 0.0  # finished share of the rows, if no step is shown
-    deal: Deal | None = None  # of several ranks
+    deal: Deal | None = None  # distribution over the ranks, if there are several
     sent: Rect | None = None  # panel that is being broadcast
 
 
@@ -256,7 +256,8 @@ def scene(frames: PlanFrames, run: Run, now: float) -> Scene:
         )
     if run.state != "done":
         return Scene(frames.side, (run.state,), deal=frames.deal)
-    last = frames.heaviest(frames.relaxations)._replace(round=frames.rounds)  # with shared frames its round may be earlier
+    # rounds may share a frame, which then has the number of an earlier round
+    last = frames.heaviest(frames.relaxations)._replace(round=frames.rounds)
     return _lit(frames, last, run, "finished: ")
 
 

@@ -20,7 +20,7 @@ class Course(NamedTuple):
 
     shares: tuple[float, ...]
     seconds: tuple[float, ...]
-    rounds: int  # of the plan; 0 if unknown
+    rounds: int  # rounds of the plan; 0 if unknown
     sampled: bool
 
     @property

@@ -26,9 +26,9 @@ from fwtui.stream.stages import STAGES
 
 
 def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any]:
-    """Everything known of one run under stable names; seconds, bytes and shares of 1; None if not known.
+    """Return all results of a run under stable names. Units are seconds, bytes and shares of 1; None if a value is unavailable.
 
-    Every field is explained in commands/README.md. `baseline` is the kernel whose run the speed-up is against.
+    Every field is explained in commands/README.md. `baseline` names the kernel of the run that the speedup is relative to.
     """
     evidence, done, verdict = model.evidence(run), run.done, run.verdict
     occupancy = run.main_occupancy
@@ -103,7 +103,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
 
 
 def _cpu(model: Model, run: Run) -> dict[str, Any] | None:
-    """What is known of a run on a CPU."""
+    """Return the CPU facts of a run; None if it ran on a GPU or has no facts."""
     facts = cpu_facts(model, run)
     if facts is None:
         return None
@@ -130,7 +130,7 @@ def _cpu(model: Model, run: Run) -> dict[str, Any] | None:
 
 
 def _samples(run: Run, samples: WarpSamples) -> dict[str, Any]:
-    """What the warps of an op waited for: shares of all its samples, of each line, and the instructions of its inner loop."""
+    """Return the warp stall reasons of an op, in total and by line, as shares of its samples; and the mix of its inner loop."""
     listing, facts = run.listing(samples.op), loop_facts(samples)
     return {
         "samples": samples.samples,

@@ -71,7 +71,7 @@ class Assessment(NamedTuple):
 
     @property
     def same_answer(self) -> bool:
-        """Whether both runs computed identical distances."""
+        """Return True if both runs computed identical distances."""
         sums = [one.verdict.checksum for one in (self.run, self.baseline) if one is not None and one.verdict is not None]
         return len(sums) == 2 and sums[0] == sums[1] != ""
 

@@ -63,7 +63,7 @@ class _OpenRun:
 class _Tracer:
     def __init__(self) -> None:
         self._runs: dict[int, _OpenRun] = {}
-        self._ends: dict[tuple[int, int], float] = {}  # of the last slice on each track
+        self._ends: dict[tuple[int, int], float] = {}  # end of the last slice on each track
         self._named: set[tuple[int, int | None]] = set()
         self._devices: dict[int, str] = {}
 
@@ -89,9 +89,9 @@ class _Tracer:
             case events.Telemetry():
                 yield from self._counters(event)
             case events.Marker() | events.Notice() | events.Fault():
-                words = event.message if isinstance(event, events.Fault) else event.text
+                text = event.message if isinstance(event, events.Fault) else event.text
                 kind = type(event).__name__.lower()
-                yield {"ph": "i", "s": "g", "cat": kind, "name": words, "ts": _micro(event.t), "pid": RUNS, "tid": RUN}
+                yield {"ph": "i", "s": "g", "cat": kind, "name": text, "ts": _micro(event.t), "pid": RUNS, "tid": RUN}
             case _:
                 run = self._runs.get(getattr(event, "run", None) or 0)
                 if run is not None:
@@ -126,7 +126,7 @@ class _Tracer:
         yield self._slice(RUNS, RUN, run.name, run.started.t, end, args | {"title": run.started.title})
 
     def _rounds(self, run: _OpenRun) -> Iterator[TraceEvent]:
-        """Each where its first relaxation is among those of the pass."""
+        """Yield an event per round, at the share of the instrumented repetition at which its first relaxation comes."""
         if run.phases is None or not run.relaxations:
             return
         begun = run.phases.t - run.phases.seconds

@@ -319,7 +319,7 @@ class ShareChange(NamedTuple):
     baseline: float | None
     run: float | None
     reason: str = ""
-    line: CodeLine | None = None  # of the run, else of the baseline
+    line: CodeLine | None = None  # line of the run, else of the baseline
 
     @property
     def size(self) -> float:

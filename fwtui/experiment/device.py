@@ -11,14 +11,14 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import excerpt, quoted
 
 ALL = "all"
-MAX_DEVICES = 64  # of a run
+MAX_DEVICES = 64  # devices of a run
 
 
 class DeviceId(Struct, frozen=True, order=True):
     """A device of a machine; `auto` lets the program choose."""
 
     backend: str = "auto"  # | "cpu" | "cuda" | "simulator"
-    index: int = 0  # of a GPU, in CUDA's order
+    index: int = 0  # CUDA device index
 
     def __post_init__(self) -> None:
         if self.backend != "cuda":
@@ -69,10 +69,10 @@ def places(text: str) -> tuple[RankDevice, ...]:
     """Return the device of each rank; empty for no devices. Raises Refused for an invalid list."""
     if text in ("", ALL):
         return ()
-    words = [word.strip() for word in text.split(",")]
-    if len(words) > MAX_DEVICES:
-        raise Refused(f"{len(words)} devices are more than {MAX_DEVICES}; give fewer")
-    rank_places = tuple(_place(word, text) for word in words)
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) > MAX_DEVICES:
+        raise Refused(f"{len(parts)} devices are more than {MAX_DEVICES}; give fewer")
+    rank_places = tuple(_place(part, text) for part in parts)
     if len({place.gpu is None for place in rank_places}) > 1:
         raise Refused(f"devices {excerpt(text)} mix GPUs and cpu; give either GPUs like 0,1 or cpu,cpu")
     gpus = [place for place in rank_places if place.gpu is not None]

@@ -23,15 +23,15 @@ from fwtui_kernels.plan import FLOATS, Kernel, Shape
 
 SIMULATOR_MAX_N = 24  # the simulator runs every thread in Python
 MAX_SEED = 2**63 - 1
-FIRST_BUDGET = 2.0  # seconds of passes of a first run on a CPU, so that nobody waits for more certainty than is needed
+FIRST_BUDGET = 2.0  # seconds of repetitions of a first run on a CPU, which a user waits for
 MAX_NEGATIVE_SHARE = 0.45  # potentials never reach one half
 MAX_WEIGHT = 2**16
-KINDS = ("random", "grid", "road", "small-world", "power-law")  # of generated graphs, numbered as in hashing.py
+KINDS = ("random", "grid", "road", "small-world", "power-law")  # kinds of generated graphs, numbered as in hashing.py
 # fields of an Experiment: those that decide the graph, those that decide how distances are computed, and the rest
 GENERATED = ("n", "kind", "density", "low", "high", "real", "negative", "connected", "exact", "seed")
 HOW_COMPUTED = ("kernel", "code", "dtype", "tile", "options", "launch", "memory", "devices")
 HOW_MEASURED = ("repeats", "budget", "verify", "device", "auto")
-FULL_CHECK = {"cpu": 512, "cuda": 2048}  # largest n compared with SciPy cell by cell unless asked otherwise
+FULL_CHECK = {"cpu": 512, "cuda": 2048}  # largest n compared with SciPy cell by cell by default
 
 _Int = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 _Float = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
@@ -41,7 +41,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     """A request for a run. Zero means the default tile of the kernel in `tile`, and until stable in `repeats`."""
 
     kernel: str = "tiled-cpu"
-    code: str = ""  # of a user's kernel: the fingerprint of its files, never where they are
+    code: str = ""  # fingerprint of a user kernel's files, without their paths
     n: _Int = 512
     file: str = ""
     weight: str = file_options.AUTO  # this and the next two: how the file is read
@@ -65,11 +65,11 @@ class Experiment(Struct, frozen=True, kw_only=True):
     budget: _Float = 5.0
     verify: str = "auto"
     device: str = "auto"
-    devices: str = ""  # one for each process that shares the matrix, such as 0,1 or cpu,cpu; empty: `device` alone
+    devices: str = ""  # one per process that shares the matrix, such as 0,1 or cpu,cpu; empty: only `device`
     auto: str = ""  # why auto chose this kernel (fwtui.machine.device_choice)
 
     def shape(self, n: int, nonnegative: bool = True) -> Shape:
-        """The kernel's shape for a graph of n vertices (a file's n is known only once it is read)."""
+        """Return the kernel's shape for a graph of n vertices (the n of a file is unknown until it is read)."""
         return Shape(
             n=n,
             tile=self.tile or 1,
@@ -103,12 +103,12 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
     @property
     def graph(self) -> tuple[object, ...]:
-        """A key of everything that decides the input graph: equal keys, equal bytes (a file is known by its name)."""
+        """The key of the input graph: equal keys mean equal bytes (a file is identified by its name)."""
         return identity(self, ignoring=(*HOW_COMPUTED, *HOW_MEASURED, *(GENERATED if self.file else FileOptions._fields)))
 
     @property
     def reading(self) -> FileOptions:
-        """How its file is read."""
+        """The options for reading the graph file."""
         return FileOptions(self.weight, self.no_edge, self.undirected)
 
 
@@ -168,7 +168,7 @@ def as_it_ran(experiment: Experiment, device: DeviceId) -> Settled:
 
 def _fields(experiment: Experiment) -> dict[str, Any]:
     fields = msgspec.structs.asdict(experiment)
-    fields.pop("runs_on", None)  # of one that is settled
+    fields.pop("runs_on", None)  # only a Settled has it
     return fields
 
 
@@ -280,7 +280,7 @@ def _check_numbers(e: Experiment, kernel: Kernel, simulated: bool) -> None:
     for weight in (e.low, e.high):
         if weight * grid != int(weight * grid):
             unit = "a multiple of 1/256" if e.real else "an integer"
-            way = "round it" if e.real else "round it, or ask for real weights"
+            way = "round it" if e.real else "round it, or choose real weights"
             raise Refused(f"weight {weight:g} is not {unit}; {way}")
     if e.exact and e.kind != "random":
         raise Refused(f"an exact number of edges needs a random graph, not {e.kind}; omit one of them")

@@ -25,7 +25,7 @@ KERNEL_DEFAULT = "the kernel's own"
 YES_NO = "YES|NO"
 _OF_KERNEL = ("tile", "launch", "dtype")  # fields whose default depends on the kernel
 Parse = Callable[[str], Any]  # raises Refused
-Choices = Callable[[Kernel, bool], tuple[str, ...]]  # of a kernel, in the simulator or not
+Choices = Callable[[Kernel, bool], tuple[str, ...]]  # values for a kernel; True: in the simulator
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,10 @@ from fwtui_kernels.auto import AUTO
 from fwtui_kernels.own import MAX_FILE_BYTES, fingerprint
 from fwtui_kernels.plan import Kernel, Shape, Step
 
-MAX_SECONDS = 20.0  # until a file is loaded, imports of numba and others included
-PLAN_SECONDS = 5.0  # until its plan for a small graph is there: a screen waits for it
-MAX_STEPS = 100_000  # of a plan that is asked for
-_CALLED = ("plan", "build", "refuses", "lacks", "once", "streams", "ordered")  # fields of a Kernel that are no data
+MAX_SECONDS = 20.0  # time limit for loading a file, including its imports of numba and others
+PLAN_SECONDS = 5.0  # time limit for the plan of a small graph; a screen waits for it
+MAX_STEPS = 100_000  # steps of a requested plan
+_CALLED = ("plan", "build", "refuses", "lacks", "once", "streams", "ordered")  # fields of a Kernel that are not data
 _HINTS = get_type_hints(Kernel)
 _DATA = tuple(field.name for field in dataclasses.fields(Kernel) if field.name not in _CALLED)
 
@@ -49,7 +49,7 @@ class KernelRequest(Struct, frozen=True):
 
 
 class KernelReply(Struct, frozen=True):
-    """Its reply: the kernel's data or the steps, else the error in one sentence."""
+    """The reply to a KernelRequest: the kernel's data or the steps, else the error in one sentence."""
 
     kernel: dict[str, Any] = {}
     steps: tuple[Step, ...] = ()
@@ -57,7 +57,7 @@ class KernelReply(Struct, frozen=True):
 
 
 _user_kernels: dict[str, UserKernel] = {}
-_codes: dict[Path, tuple[object, str]] = {}  # by file: its state on disk, and the fingerprint that it had then
+_codes: dict[Path, tuple[object, str]] = {}  # for each file: its state on disk, and the fingerprint for that state
 
 
 def user_kernels() -> Mapping[str, UserKernel]:
@@ -101,24 +101,24 @@ def located(text: str) -> Path:
 
 
 def name_for(path: Path) -> str:
-    """The short name of a file's kernel: its stem; with its folder's, or a number, where another kernel is called that."""
+    """Return the short name of a file's kernel: its stem; if another kernel has that name, with the folder's name or a number."""
     names = {AUTO.id, *registry(), *(name for name, kernel in _user_kernels.items() if kernel.path != path)}
     same = next((name for name, kernel in _user_kernels.items() if kernel.path == path), None)
     stem, folder = _word(path.stem), _word(path.parent.name)
-    tries = (same, stem, f"{folder}-{stem}", *(f"{stem}-{number}" for number in range(2, len(names) + 3)))
-    return next(name for name in tries if name and name not in names)
+    candidates = (same, stem, f"{folder}-{stem}", *(f"{stem}-{number}" for number in range(2, len(names) + 3)))
+    return next(name for name in candidates if name and name not in names)
 
 
 def name_of_file(text: str) -> str:
-    """The kernel that was admitted from the file which a user named; empty if none was."""
+    """Return the name of the kernel that was loaded from a user's file; empty if it was not loaded."""
     path = Path(text).expanduser().absolute()
     return next((name for name, kernel in _user_kernels.items() if kernel.path in (path, path.resolve())), "")
 
 
 def admit(path: Path, seconds: float = MAX_SECONDS) -> str:
-    """Make the kernel of a located file known to this process, or know it again as it is now; its name.
+    """Load the kernel of a located file, or load it again after a change, and return its name.
 
-    The caller has made sure that the user wants the file to be run. Raises Refused, with what is wrong in it.
+    The caller must have the user's consent to run the file. Raises Refused with the error in the file.
     """
     name = name_for(path)
     reply = _ask(KernelRequest(str(path), name), seconds)

@@ -117,7 +117,7 @@ class Repetitions:
                 since, before = context.now(), process_time()
                 samples.take(timed(context.check))
                 used += process_time() - before
-                if len(samples) <= events.SAMPLES_TOLD:
+                if len(samples) <= events.MAX_SAMPLES:
                     context.emit_event(events.Sample, seconds=samples[-1], since=since)
         if self._on_this_cpu and (seconds := sum(samples)):
             each = used / len(samples)

@@ -96,7 +96,7 @@ class Runner:
             count=len(samples),
             indicative=timed and statistics.has_low_confidence(samples),
             instrumentation=by_phase - median(samples) if by_phase is not None else None,
-            passes=statistics.spread_evenly(samples, events.SAMPLES_TOLD) if len(samples) > events.SAMPLES_TOLD else (),
+            passes=statistics.spread_evenly(samples, events.MAX_SAMPLES) if len(samples) > events.MAX_SAMPLES else (),
         )
 
     def answer(self, context: RunContext, checksum: str) -> None:

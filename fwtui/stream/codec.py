@@ -20,12 +20,12 @@ from fwtui.stream import events
 from fwtui.stream.events import Event
 
 MAX_LINE = 65536
-LONG = 1000  # bytes from which a line takes much less memory than its event
+LONG = 1000  # bytes; a line at least this long takes much less memory than its event
 _SEAL = len(',"crc":"00000000"}')
 
 
 class Unknown(msgspec.Struct, frozen=True, gc=False):
-    """An event of an unknown kind; every tool that rewrites sessions keeps its raw line."""
+    """An event of an unknown kind; every tool that rewrites sessions copies its raw line."""
 
     kind: str
     raw: bytes
@@ -33,7 +33,7 @@ class Unknown(msgspec.Struct, frozen=True, gc=False):
 
 
 class Undecoded(msgspec.Struct, frozen=True, gc=False):
-    """The facts about an event that need no further decoding."""
+    """The kind and time of an event whose other fields are not decoded."""
 
     kind: type[Event | Unknown]
     t: float
@@ -42,7 +42,7 @@ class Undecoded(msgspec.Struct, frozen=True, gc=False):
 class Line(msgspec.Struct, frozen=True, gc=False):
     """A line, raw and decoded. Tools that rewrite files copy `raw`. The garbage collector does not track it."""
 
-    raw: bytes  # without the newline; empty if it is packed and short
+    raw: bytes  # excludes the newline; empty if the line is packed and short
     payload: Event | Unknown | Undecoded
 
     @property
@@ -52,7 +52,7 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def kind(self) -> type[Event | Unknown]:
-        """The type of its event."""
+        """The type of the event."""
         return self.payload.kind if isinstance(self.payload, Undecoded) else type(self.payload)
 
     @property
@@ -60,7 +60,7 @@ class Line(msgspec.Struct, frozen=True, gc=False):
         return self.payload.t
 
     def packed(self) -> Line:
-        """A line just read, to show, in less memory: its event; if it is long, the line, decoded whenever that is asked for."""
+        """Return a form of the line that takes less memory: its event, or a long line that is decoded at each access."""
         return Line(b"", self.payload) if len(self.raw) < LONG else Line(self.raw, Undecoded(self.kind, self.t))
 
 
@@ -78,14 +78,14 @@ _BEGINNING = '{"kind":"'
 _by_beginning = {f"{_BEGINNING}{kind}".encode(): decoder for kind, decoder in _decoders.items()}
 _KIND_FROM, _KIND_TO = len(_BEGINNING), len(_BEGINNING) + 40
 _NUMBERS = frozenset((int, float, type(None)))
-MIN = 1e-30  # nothing measured is nearer to 0, except 0
+MIN = 1e-30  # no measured number except 0 is nearer to 0
 _ZEROS = b"." + b"0" * 20
-_LONG_TEXT = re.compile(rb'"(?<=[:,{\[\s]")[^"]{%d}' % MAX_LENGTH)  # not the end of a name before many numbers
+_LONG_TEXT = re.compile(rb'"(?<=[:,{\[\s]")[^"]{%d}' % MAX_LENGTH)  # excludes the closing quote of a name before many numbers
 _TINY = re.compile(rb"[eE]-0*[1-9]\d|\.0{20}")
 
 
 def encode(event: Event) -> bytes:
-    """The event as one sealed line, newline included. Raises ValueError if it does not fit a line."""
+    """Encode an event as one sealed line, newline included. Raises ValueError if it does not fit a line."""
     sealed = seal(_encoder.encode(event))
     if len(sealed) > MAX_LINE:
         # shortening its strings as a reader would may make it fit
@@ -96,25 +96,25 @@ def encode(event: Event) -> bytes:
 
 
 def as_line(event: Event) -> Line:
-    """An event of this process as every reader will see it: encoded, decoded, cleaned and checked."""
+    """Return an event of this process in the form that every reader gets: encoded, decoded, cleaned and checked."""
     raw = encode(event)[:-1]
     return Line(raw, decode(raw))
 
 
 def seal(body: bytes) -> bytes:
-    """A JSON object's bytes with their CRC as the last member, newline included."""
+    """Return the bytes of a JSON object with their CRC as the last member, newline included."""
     head = body[:-1]
     return b'%s,"crc":"%08x"}\n' % (head, zlib.crc32(head))
 
 
 def decode(raw: bytes, harmless: bool = False) -> Event | Unknown:
-    """The event on one line (no newline). Raises Corrupt unless it is a whole, undamaged, bounded line.
+    """Decode the event of a line without its newline. Raises Corrupt unless the line is complete, intact and within its limits.
 
-    `harmless` says that nothing in it is to be cleaned unless it is long.
+    With `harmless`, only a long line is cleaned.
     """
     if raw[-_SEAL:] != b',"crc":"%08x"}' % zlib.crc32(raw[:-_SEAL]):
         raise Corrupt("checksum does not match")
-    # no event has a member `crc`, so it need not be taken away
+    # no event has a member `crc`, so decoders ignore it
     try:
         # a line that begins with its kind, as this program writes it, is read in half the time
         decoder = _by_beginning.get(raw[: raw.find(b'"', _KIND_FROM, _KIND_TO)])

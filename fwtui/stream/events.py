@@ -41,7 +41,7 @@ from fwtui.stream.quantity import CELSIUS, DURATION, GPM, MEGAHERTZ, MEMORY, PER
 FORMAT = "fwtui-session"
 VERSION = 1  # a reader refuses a newer one
 MINOR = 0  # a reader accepts a newer one
-SAMPLES_TOLD = 100  # most recorded of one run; its RunDone counts all
+MAX_SAMPLES = 100  # recorded samples of a run; its RunDone counts all
 PLAN_STEPS, PLAN_RECTS = 16, 32  # at most, of a plan in one event, and of a step's reads or writes
 MAX_SUPERNODES = 4096
 MAX_NOTES = 40  # lines for the lecturer on a cue card
@@ -115,7 +115,7 @@ class Ordered(OfRun, frozen=True, kw_only=True):
     parents: Annotated[tuple[Parent, ...], Meta(max_length=MAX_SUPERNODES)] = ()  # their numbers; -1: none
     above: Annotated[tuple[Vertex, ...], Meta(max_length=MAX_SUPERNODES)] = ()  # vertices above that each subtree touches
     directed: bool = True  # whether two vertices may have different distances there and back
-    fill: Share | None = None  # cells of the factor, of those of a dense one
+    fill: Share | None = None  # cells of the factor / cells of a dense factor
 
 
 class PlanStep(Struct, frozen=True):
@@ -138,7 +138,7 @@ class Plan(OfRun, frozen=True, kw_only=True):
 class Source(OfRun, frozen=True, kw_only=True):
     """Lines of a file of a user kernel, from line `first`; recorded only on request."""
 
-    file: str  # its name
+    file: str  # file name
     first: Count
     lines: tuple[str, ...]
 
@@ -147,7 +147,7 @@ class Stage(OfRun, frozen=True, kw_only=True):
     """A stage of a run that is not timed: without seconds at its start, with seconds at its end."""
 
     name: str  # a key of fwtui.stream.stages.STAGES
-    seconds: Seconds | None = None  # of a copy, the median of several
+    seconds: Seconds | None = None  # for a copy, the median of several copies
     bytes: Count | None = None
 
 
@@ -171,7 +171,7 @@ class Progress(OfRun, frozen=True, kw_only=True):
 
 
 class Sample(OfRun, frozen=True, kw_only=True):
-    """One timed repetition (of very many only some); `since` is the time of its start."""
+    """A timed repetition, started at `since`. At most MAX_SAMPLES repetitions of a run have one."""
 
     seconds: Seconds
     since: Seconds
@@ -186,7 +186,7 @@ class Part(Struct, frozen=True, kw_only=True, omit_defaults=True):
     relaxations: Count
     device_bytes: Count
     link_bytes: Count = 0
-    cpu_seconds: Seconds = 0.0  # of all cores, on a CPU; 0: not counted
+    cpu_seconds: Seconds = 0.0  # CPU time of all cores; 0: not measured
 
 
 class Phases(OfRun, frozen=True, kw_only=True):
@@ -211,7 +211,7 @@ class Round(OfRun, frozen=True, kw_only=True):
 
     index: Count
     first: Count
-    seconds: tuple[Seconds, ...]  # in the order of RunStarted.phases
+    seconds: tuple[Seconds, ...]  # one per phase, in the order of RunStarted.phases
 
 
 class Occupancy(OfRun, frozen=True, kw_only=True):
@@ -240,13 +240,13 @@ class WarpSamples(OfRun, frozen=True, kw_only=True):
     """PC samples of a kernel function, from launches that are not timed (CUPTI)."""
 
     op: str
-    rank: Rank | None = None  # of a run on several devices, whose launches these are
+    rank: Rank | None = None  # rank of the launches, for a run on several devices
     reasons: Reasons
     cycles: Count = 0  # between two samples on a multiprocessor
     dropped: Count = 0  # samples that the hardware lost
-    unmapped: Count = 0  # samples of instructions that no line is known for
-    hot: CodeLine | None = None  # the line with the most samples of what most warps do
-    mix: Mix = {}  # as in its Listing
+    unmapped: Count = 0  # samples of instructions without a source line
+    hot: CodeLine | None = None  # the line with the most samples of the most frequent reason
+    mix: Mix = {}  # see Listing.mix
     relaxations: Count = 0
 
     @property
@@ -264,7 +264,7 @@ class Code(OfRun, frozen=True, kw_only=True):
 class Sampled(OfRun, frozen=True, kw_only=True):
     """The end of the PC sampling of a run."""
 
-    note: str = ""  # why there are no samples, or of which ops
+    note: str = ""  # the reason for missing samples, of all or of some ops
     seconds: Seconds | None = None
 
 
@@ -272,9 +272,9 @@ class CpuUse(OfRun, frozen=True, kw_only=True):
     """The CPU time of a run's timed repetitions, as counted by its process."""
 
     busy: Amount  # cores, on average: the process's CPU time / time
-    each: Seconds | None = None  # CPU time of a pass, on average
+    each: Seconds | None = None  # mean CPU time of a repetition
     usable: Annotated[int, Meta(ge=1, le=2**20)]  # cores
-    clock_mhz: Amount | None = None  # of a core right after them, by a chain of instructions that take a cycle each
+    clock_mhz: Amount | None = None  # clock of a core right after them, measured with a chain of one-cycle instructions
 
 
 class CpuLoop(OfRun, frozen=True, kw_only=True):
@@ -283,8 +283,8 @@ class CpuLoop(OfRun, frozen=True, kw_only=True):
     op: str
     lanes: Annotated[int, Meta(ge=1, le=256)]  # relaxations in one instruction
     item_bits: Annotated[int, Meta(ge=1, le=64)]
-    relaxations: Annotated[int, Meta(ge=1, le=2**20)]  # in one turn of the loop
-    mix: Mix = {}  # instructions of one turn
+    relaxations: Annotated[int, Meta(ge=1, le=2**20)]  # relaxations in one iteration of the loop
+    mix: Mix = {}  # instructions of one iteration
 
 
 class Verdict(OfRun, frozen=True, kw_only=True):
@@ -308,14 +308,14 @@ class RunDone(OfRun, frozen=True, kw_only=True):
     spread: Amount | None = None  # half-width of the median's 95 % interval, relative
     count: Count = 0
     indicative: bool = False  # fewer than 10 runs or less than 0.5 s of them
-    instrumentation: Real | None = None  # phase pass minus clean median, seconds
+    instrumentation: Real | None = None  # instrumented repetition minus median, in seconds
     passes: tuple[
         Seconds, ...
-    ] = ()  # if there were more than SAMPLES_TOLD, that many spread evenly over all; the Samples sent are the first
+    ] = ()  # if there were more than MAX_SAMPLES, that many spread evenly over all; the Samples sent are the first
 
 
 class Fault(Event, frozen=True, kw_only=True):
-    """Something broke: a sentence for the user, and the last output of the process that died."""
+    """A failure of a component: a sentence for the user, and the last output of the process that died."""
 
     source: str  # "worker" | "sampler" | "recorder"
     code: str  # "died", "cuda", "memory", "hung", "error", "disk"
@@ -393,9 +393,9 @@ class Marker(Event, frozen=True, kw_only=True):
     """A place in a recording that the user marked; in a lecture a cue card (fwtui.learn.questions)."""
 
     text: str
-    title: str = ""  # a few words over the text
-    answer: str = ""  # of a question that no run can answer
-    notes: Annotated[tuple[str, ...], Meta(max_length=MAX_NOTES)] = ()  # lines for the lecturer alone
+    title: str = ""  # short title above the text
+    answer: str = ""  # answer of a question that no run can answer
+    notes: Annotated[tuple[str, ...], Meta(max_length=MAX_NOTES)] = ()  # lines that only the lecturer sees
 
 
 class End(Event, frozen=True, kw_only=True):
@@ -414,8 +414,8 @@ class Limits(Event, OfDevice, frozen=True, kw_only=True):
     device: str = ""
     forms: tuple[FormLimit, ...] = ()
     copy_bytes_per_second: Amount | None = None  # read and written, in the device's own memory
-    copy_noisy: bool = False  # as in a FormLimit
-    levels: Annotated[tuple[LevelLimit, ...], Meta(max_length=10)] = ()  # from the nearest
+    copy_noisy: bool = False  # see FormLimit.noisy
+    levels: Annotated[tuple[LevelLimit, ...], Meta(max_length=10)] = ()  # nearest level first
     complete: bool = False
     note: str = ""  # why something is missing
 
@@ -433,15 +433,15 @@ class Answers(OfRun, frozen=True, kw_only=True):
     centre: Annotated[tuple[str, ...], Meta(max_length=8)] = ()  # the names of the first of those vertices
     centres: Count = 0  # the number of those vertices
     mean: Real | None = None
-    edges: Annotated[tuple[Real, ...], Meta(max_length=BINS + 1)] = ()  # of the histogram's bins, one more than there are bins
+    edges: Annotated[tuple[Real, ...], Meta(max_length=BINS + 1)] = ()  # edges of the histogram's bins, one more than bins
     counts: Annotated[
         tuple[Count, ...], Meta(max_length=BINS)
     ] = ()  # pairs in each bin, without its upper edge except for the last
     # mean distance in blocks of pairs, sources down and targets across; None for a block without paths
     heat: Annotated[tuple[Annotated[tuple[Real | None, ...], Meta(max_length=CELLS)], ...], Meta(max_length=CELLS)] = ()
-    checksum: str = ""  # of the distances, as in a Verdict
-    seconds: Seconds | None = None  # the time to find all this
-    solved: Seconds | None = None  # plus the time to compute the distances again, if they were no longer there
+    checksum: str = ""  # checksum of the distances, as in a Verdict
+    seconds: Seconds | None = None  # time of the summary
+    solved: Seconds | None = None  # time to compute the distances again, if they were no longer in memory
     note: str = ""  # why there is no summary
 
 

@@ -12,24 +12,25 @@ from msgspec.structs import replace
 
 from fwtui.stream.event import Count, Event, OfRun
 
-MAX_LINES, MAX_INSTRUCTIONS, MAX_REASONS, MAX_MIX = 240, 128, 40, 40  # at most
-MAX_OF_CODE = 512  # instructions of a code, those of all its runs together
-LINE_UNITS, INSTRUCTION_UNITS = 10_000, 1_000  # that the samples of an op are shared out in, to its lines and to its instructions
-Mix = Annotated[dict[str, Count], Meta(max_length=MAX_MIX)]  # how often each instruction is there, by its name
-# samples by what a warp waited for: keys of fwtui.analysis.warps.STALLS
+MAX_LINES, MAX_INSTRUCTIONS, MAX_REASONS, MAX_MIX = 240, 128, 40, 40  # limits of a listing
+MAX_OF_CODE = 512  # instructions of a function, those of all its runs together
+# units in which the samples of an op are distributed over its lines and over its instructions
+LINE_UNITS, INSTRUCTION_UNITS = 10_000, 1_000
+Mix = Annotated[dict[str, Count], Meta(max_length=MAX_MIX)]  # number of occurrences of each instruction, by name
+# samples by stall reason: keys of fwtui.analysis.warps.STALLS
 Reasons = Annotated[dict[str, Count], Meta(max_length=MAX_REASONS)]
-# for each line or instruction with samples: how far it is from the one before, then pairs of a reason's number and of units
+# a row per line or instruction with samples: the distance from the row before, then pairs of a reason's number and its units
 Rows = tuple[tuple[Count, ...], ...]
 
-OTHER = "other"  # the rest of the samples of a line or an instruction, whose greatest reasons are named
-Place = Annotated[int, Meta(ge=-1, le=MAX_LINES)]  # of a CodeLine among all of its listing; -1: not among them
+OTHER = "other"  # all smaller reasons of a line or an instruction together
+Place = Annotated[int, Meta(ge=-1, le=MAX_LINES)]  # index of a CodeLine in its listing; -1: not in the listing
 
 
 class CodeLine(Struct, frozen=True, omit_defaults=True):
     """A source line and the samples of its instructions."""
 
-    file: str  # its name; empty if the compiler names none
-    line: Count  # from 1
+    file: str  # file name; empty if the compiler reports none
+    line: Count  # counts from 1
     text: str
     reasons: Reasons = {}
 
@@ -53,8 +54,8 @@ class Instruction(Struct, frozen=True, omit_defaults=True):
 
 def opcode(text: str) -> str:
     """Return the name of an instruction with its modifiers: LDS.128 for `@!P0 LDS.128 R4, [R2]`; empty if there is none."""
-    words = text.split(maxsplit=2)
-    return next((word for word in words[:2] if not word.startswith("@")), "")
+    tokens = text.split(maxsplit=2)
+    return next((token for token in tokens[:2] if not token.startswith("@")), "")
 
 
 class Listing(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -65,7 +66,7 @@ class Listing(Struct, frozen=True, kw_only=True, omit_defaults=True):
     total: Count = 0  # instructions of the function
     loop: tuple[Count, Count] = (0, 0)  # offsets of its busiest inner loop: first and last instruction; equal if there is none
     mix: Mix = {}  # instructions of that loop, else of all, by name
-    relaxations: Count = 0  # of a thread in one turn of that loop, else in all
+    relaxations: Count = 0  # relaxations per thread in one iteration of that loop, else in total
 
     @property
     def sampled(self) -> list[CodeLine]:
@@ -74,7 +75,7 @@ class Listing(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def inner(self) -> tuple[Instruction, ...]:
-        """Return its instructions in that loop; all if there is no loop."""
+        """Return the instructions of `loop`; all if there is no loop."""
         first, last = self.loop
         return tuple(one for one in self.instructions if first <= one.offset <= last) if last else self.instructions
 
@@ -82,7 +83,7 @@ class Listing(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class CodeText(Event, frozen=True, kw_only=True):
     """The lines and the most important instructions of a function, sent once per session; a later event adds instructions."""
 
-    code: str  # its name, by which samples mean it: a checksum of its lines and of all its instructions
+    code: str  # name that samples refer to: a checksum of all lines and instructions
     lines: Annotated[tuple[tuple[str, Count, tuple[str, ...]], ...], Meta(max_length=MAX_LINES)] = ()  # file, first line, texts
     # bytes from the instruction before, its line (as an Instruction's), its text
     instructions: Annotated[tuple[tuple[Count, Place, str], ...], Meta(max_length=MAX_OF_CODE)] = ()
@@ -110,7 +111,7 @@ class CodeText(Event, frozen=True, kw_only=True):
         new = dict(islice(((offset, instruction) for offset, instruction in news.by_offset.items() if offset not in there), room))
         if not new:
             return self
-        rows = {one: one for one in self.instructions}  # which runs share with those before
+        rows = {one: one for one in self.instructions}  # reuses the tuples, so that runs share them
         return replace(self, instructions=tuple(rows.get(one, one) for one in _stepwise({**there, **new})))
 
 
@@ -120,8 +121,8 @@ class CodeSamples(OfRun, frozen=True, kw_only=True):
     """
 
     op: str
-    code: str  # the name of its CodeText, told before
-    total: Count = 0  # as in a Listing, and so is the loop
+    code: str  # name of its CodeText, an earlier event
+    total: Count = 0  # `total` and `loop` have the meanings of a Listing
     loop: tuple[Count, Count] = (0, 0)
     reasons: Annotated[tuple[str, ...], Meta(max_length=MAX_REASONS)] = ()
     lines: Annotated[Rows, Meta(max_length=MAX_LINES)] = ()
@@ -172,8 +173,8 @@ def listing_of(sampled: CodeSamples, text: CodeText, samples: int) -> Listing:
     return Listing(
         lines=tuple(CodeLine(lines[old].file, lines[old].line, lines[old].text, at.get(old, {})) for old in order),
         instructions=tuple(
-            Instruction(offset, words, places.get(line, -1), by_offset.get(offset, {}))
-            for offset, (line, words) in text.by_offset.items()
+            Instruction(offset, instruction, places.get(line, -1), by_offset.get(offset, {}))
+            for offset, (line, instruction) in text.by_offset.items()
         ),
         total=sampled.total,
         loop=sampled.loop,

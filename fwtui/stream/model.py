@@ -18,21 +18,21 @@ from fwtui.stream.codec import Unknown
 from fwtui.stream.quantity import GPM
 from fwtui.stream.run import Evidence, Run, first_runs, started
 
-WHOLE_RUNS = 1000  # that a live session holds with every pass, round and distance map
-MAX_RUNS = 10_000  # of a session
+WHOLE_RUNS = 1000  # runs that a live session holds with every repetition, round and distance map
+MAX_RUNS = 10_000  # runs of a session
 MAX_DEVICES = 64
 MAX_CODES = 1024  # functions with their lines and instructions
-STALE = 1.5  # seconds after which a GPU whose readings have ended no longer counts as followed
+STALE = 1.5  # seconds after its last reading at which a GPU no longer counts as watched
 HOST = tuple(name for name, quantity in events.QUANTITIES.items() if quantity.host)
 _of_host = attrgetter(*HOST)
 NOTHING = (None,) * len(HOST)
 # kinds that change one run and nothing else
 ONLY_OF_A_RUN = frozenset(events.OfRun.__subclasses__()) - {events.RunStarted, events.CodeSamples}
 GPM_WINDOW = 0.2  # a GPM reading is an average over up to this many seconds before it
-POWER_WINDOW = 1.0  # and so is NVML's power
+POWER_WINDOW = 1.0  # NVML averages power over the same kind of window
 # attributes of a model whose values are replaced and never changed
 _REPLACED = ("index", "t", "header", "devices", "measured", "last_gpu", "current", "fault", "end", "unknown", "codes")
-_GROWING = ("of_host", "log", "markers")  # lists, and so are the readings
+_GROWING = ("of_host", "log", "markers")  # lists that only grow, like the readings
 K = TypeVar("K")
 T = TypeVar("T")
 
@@ -41,21 +41,21 @@ class ModelLimits(NamedTuple):
     """The limits of a model for old data, and the interval of the checkpoints for seeking."""
 
     whole_runs: int = WHOLE_RUNS
-    readings: int = 3000  # of one device, in a live session: five minutes at 10 Hz, older ones less densely
-    checkpoint_every: int = 512  # events, and more in a long session
+    readings: int = 3000  # readings per device in a live session: five minutes at 10 Hz; older ones are thinned out
+    checkpoint_every: int = 512  # events between checkpoints; more in a long session
     checkpoints: int = 256
-    versions: int = 50_000  # of runs that checkpoints hold
+    versions: int = 50_000  # versions of runs that all checkpoints hold together
 
 
 LIMITS = ModelLimits()
 
 
 class Checkpoint(NamedTuple):
-    """A model to come back to. Its lists only grow, in the same way each time, so that their lengths are enough."""
+    """A saved state of a model. Lists only grow, and identically in each replay, so their lengths are sufficient."""
 
     replaced: dict[str, Any]
     runs: list[Run]
-    lengths: dict[str | DeviceId, int]  # of the model's lists
+    lengths: dict[str | DeviceId, int]  # lengths of the model's lists
 
     @property
     def place(self) -> int:
@@ -66,7 +66,7 @@ class Checkpoint(NamedTuple):
 class Model:
     """The present state of a session: events move it forwards, seek() moves it anywhere.
 
-    "The GPU" is `watched`. A live one keeps less of what is old; only one for seeking makes checkpoints.
+    "The GPU" is `watched`. A live model retains less old data; only a model for seeking makes checkpoints.
     """
 
     def __init__(self, live: bool = False, seeking: bool = False, limits: ModelLimits = LIMITS) -> None:
@@ -74,24 +74,24 @@ class Model:
         self.t = 0.0
         self.header: events.Header | None = None
         self.devices: Mapping[DeviceId, events.Device] = {}  # GPUs
-        self.readings: dict[DeviceId, list[events.Telemetry]] = {}  # by GPU
-        self.of_host: list[events.Telemetry] = []  # those that tell of the machine
+        self.readings: dict[DeviceId, list[events.Telemetry]] = {}  # by its GPU
+        self.of_host: list[events.Telemetry] = []  # readings with values of the host
         self.measured: Mapping[DeviceId, events.Limits] = {}  # the devices' limits
-        self.codes: Mapping[str, events.CodeText] = {}  # by their names
-        self.last_gpu: DeviceId | None = None  # that a run used
+        self.codes: Mapping[str, events.CodeText] = {}  # functions by the name of their code
+        self.last_gpu: DeviceId | None = None  # the GPU of the last GPU run
         self.current: int | None = None  # id of the run that began last
         self.runs: dict[int, Run] = {}  # every run by its id, in the order in which they began
         self.fault: events.Fault | None = None  # the latest, until the next run begins
         self.end: events.End | None = None
         self.log: list[events.Notice] = []
         self.markers: list[events.Marker] = []
-        self.unknown = 0  # events of kinds that this version does not know
+        self.unknown = 0  # events of kinds that this version does not support
         self._live, self._seeking, self._limits = live, seeking, limits
-        self.checkpoints: list[Checkpoint] = []  # by their place
+        self.checkpoints: list[Checkpoint] = []  # in the order of their places
         self._every = limits.checkpoint_every
-        self._versions = 0  # of runs that the checkpoints hold
-        self._longest: dict[str | DeviceId, list[Any]] = {}  # each list as long as it ever was, for checkpoints ahead
-        self._memo: dict[tuple[object, ...], Any] = {}  # what once() returned in this state
+        self._versions = 0  # versions of runs that the checkpoints hold
+        self._longest: dict[str | DeviceId, list[Any]] = {}  # each list at its greatest length, for later checkpoints
+        self._memo: dict[tuple[object, ...], Any] = {}  # results of once() in this state
         self._earlier_firsts: Mapping[tuple[object, ...], Run] | None = None
 
     @property
@@ -107,8 +107,9 @@ class Model:
         return self._earlier_firsts
 
     def first_run_of(self, run: Run) -> Run | None:
-        """What the run is compared with: the first verified run of its graph, if it is on several devices on the fewest of
-        its number type.
+        """Return the run that this one is compared with: the first verified run of its graph.
+
+        A run on several devices is compared with the run on the fewest devices with its number type.
         """
         graph, latest = run.experiment.graph, self.run
         key = graph if run.device_count == 1 else (*graph, run.experiment.dtype)
@@ -143,7 +144,7 @@ class Model:
 
     @property
     def gpu(self) -> events.Device | None:
-        """The GPU's facts; None if there is none or none is known."""
+        """The GPU's facts; None if there is no GPU or its facts are unavailable."""
         return self.device if self.device is not None and self.device.present else None
 
     def gpu_of(self, run: Run) -> events.Device | None:
@@ -303,14 +304,14 @@ class Model:
         return self.once(Model._read, run)
 
     def once(self, find: Callable[..., T], *runs: Run) -> T:
-        """The result of find(self, *runs), remembered while the state is the same."""
+        """Return find(self, *runs), cached until the state changes."""
         key = (find, *map(id, runs))
         if key not in self._memo:
-            self._memo[key] = find(self, *runs), runs  # which stay, so that no other run gets their ids
+            self._memo[key] = find(self, *runs), runs  # holds the runs, so that no other object gets their ids
         return self._memo[key][0]
 
     def _read(self, run: Run) -> Evidence:
-        """The evidence of a run whose clean passes have begun."""
+        """Return the evidence of a run whose timed repetitions have begun."""
         window = run.clean_window
         assert window is not None
         readings = self.readings.get(run.device, ()) if run.backend == "cuda" else self.telemetry

@@ -1,4 +1,4 @@
-"""Removal of words that identify the owner of a machine from sessions."""
+"""Removal of names that identify the owner of a machine from sessions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import msgspec
 from fwtui.stream import codec, events
 from fwtui.stream.codec import Line, Unknown
 
-_SENTENCES: dict[type[events.Event], tuple[str, ...]] = {  # that may quote an error or a path
+_SENTENCES: dict[type[events.Event], tuple[str, ...]] = {  # fields that may quote an error or a path
     events.Fault: ("message", "stderr"),
     events.Notice: ("text",),
     events.RunDone: ("message",),
@@ -25,8 +25,8 @@ _SENTENCES: dict[type[events.Event], tuple[str, ...]] = {  # that may quote an e
     events.Answers: ("note",),
 }
 _SHORTEST = 3  # characters of a name that is replaced
-_ELSEWHERE = "…/"  # in place of the folders of a path
-# folders from the root or ~ up to a file's own name; in quotes they may have spaces, and a URL is no path
+_ELSEWHERE = "…/"  # replaces the folders of a path
+# folders from the root or ~ up to a file's own name; in quotes they may have spaces, and a URL is not a path
 _QUOTED_FOLDERS = re.compile(r"""(?<=["'`])~?/(?:[^"'`\n/]+/)+""")
 _FOLDERS = re.compile(r"""(?<![\w./~…-])~?/(?:[^\s"'`:,;|<>()/]+/)+""")
 
@@ -51,7 +51,7 @@ class Owner(NamedTuple):
 
 
 def anonymous(line: Line, owner: Owner | None = None) -> Line:
-    """The line without the names of the host, the user and the user's folder in its sentences."""
+    """Return the line without the names of the host, the user and the user's folder in its sentences."""
     if isinstance(line.event, Unknown):
         return line
     texts = {name: getattr(line.event, name) for name in _SENTENCES.get(type(line.event), ())}
@@ -60,7 +60,7 @@ def anonymous(line: Line, owner: Owner | None = None) -> Line:
 
 
 def without_names(text: str, owner: Owner | None = None) -> str:
-    """The text with ~ for the user's folder, (host) for the host's name, (user) for the user's, and … for other folders.
+    """Return the text with ~ for the user's folder, (host) for the host's name, (user) for the user's, and … for other folders.
 
     `owner` is by default that of this machine.
     """
@@ -73,7 +73,7 @@ def without_names(text: str, owner: Owner | None = None) -> str:
 def _names(owner: Owner) -> tuple[tuple[re.Pattern[str], str], ...]:
     hosts = [name for host in owner.hosts for name in (host, host.partition(".")[0])]
     replacements = {owner.home: "~", **dict.fromkeys(hosts, "(host)"), owner.user: "(user)"}
-    replacements.pop("root", None)  # a name that every machine has tells of none, and messages name options with it
+    replacements.pop("root", None)  # every machine has this user, and options and messages contain the word
     return tuple(
         (re.compile(rf"(?<!\w){re.escape(word)}(?!\w)"), instead)
         for word, instead in replacements.items()

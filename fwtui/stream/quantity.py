@@ -7,7 +7,7 @@ from typing import NamedTuple, get_type_hints
 
 from fwtui.common import units
 
-GPM = "GPM"  # counters that a GPU reads itself
+GPM = "GPM"  # source of the counters that the GPU itself samples
 REASONS: dict[int, str] = {
     0x4: "power cap",
     0x8: "hardware slowdown",
@@ -39,20 +39,20 @@ class Quantity(NamedTuple):
 
     title: str
     unit: Unit
-    meaning: str  # for the choice of lanes
-    most: float | str | None = None  # the greatest possible value, or the field of the Device (or Machine) that has it
-    about: float = 1.0  # the end of the strip's scale while the maximum is not known
+    meaning: str  # description in the list of tracks
+    most: float | str | None = None  # greatest possible value, or the field of the Device (or Machine) that contains it
+    about: float = 1.0  # end of the strip's scale while the maximum is unknown
     least: float = 0.0
     later: bool = False  # shown only if the user chooses it
-    host: bool = False  # of the machine, not of its GPU
-    place: int = 9  # among those of its kind
-    short: str = ""  # on the strip, if the title is too long
-    source: str = ""  # what counts it
-    among: int = 0  # its place among those shown of several GPUs, of two at one place the first; 0: none, unless chosen
+    host: bool = False  # value of the host, not of a GPU
+    place: int = 9  # position among the quantities of its kind
+    short: str = ""  # title on the strip, if `title` is too long
+    source: str = ""  # the counter or interface that measures it
+    among: int = 0  # position in the view of several GPUs, where the first of two wins; 0: only if chosen
 
 
 def quantities_of(kind: type) -> dict[str, Quantity]:
-    """The quantities of that event by field, in the order in which screens show them."""
+    """Map the fields of an event type to their quantities, in display order."""
     hints = get_type_hints(kind, include_extras=True)
     quantities = {
         name: one for name, hint in hints.items() for one in getattr(hint, "__metadata__", ()) if isinstance(one, Quantity)
@@ -64,6 +64,6 @@ def throttled(mask: int | None) -> tuple[str, ...]:
     """Return the reasons for lowered clocks; empty if there are none or they are unknown."""
     if not mask:
         return ()
-    words = [word for bit, word in REASONS.items() if mask & bit]
+    reasons = [reason for bit, reason in REASONS.items() if mask & bit]
     unknown = mask & ~(HARMLESS | sum(REASONS))
-    return tuple(words) + ((f"reason {unknown:#x}",) if unknown else ())
+    return tuple(reasons) + ((f"reason {unknown:#x}",) if unknown else ())

@@ -16,9 +16,9 @@ class RunRequest(Struct, frozen=True, tag="start", tag_field="ask"):
 
     run: RunId
     experiment: Settled
-    brief: bool = False  # no phase passes, and no warm-up unless something compiles
-    own: str = ""  # the file of its kernel, if it is the user's own
-    tell_source: bool = False  # of such a kernel
+    brief: bool = False  # without instrumented repetitions, and without warm-up unless something compiles
+    own: str = ""  # file of a user kernel
+    tell_source: bool = False  # record the source of a user kernel
 
 
 class ProbeRequest(OfDevice, frozen=True, tag="probe", tag_field="ask"):
@@ -43,11 +43,11 @@ class SampleRequest(Struct, frozen=True, tag="sample", tag_field="ask"):
     run: RunId
     experiment: Settled
     own: str = ""
-    vertices: int = 0  # of its graph
-    seconds: float = 0.0  # of one pass
-    most_seconds: float = 0.0  # that sampling may take; 0: as long as it takes
-    tell_source: bool = False  # of the user's own kernel
-    ahead: bool = False  # the run is not finished: only get ready for it
+    vertices: int = 0  # vertices of the graph
+    seconds: float = 0.0  # time of a repetition
+    most_seconds: float = 0.0  # time limit of sampling; 0: none
+    tell_source: bool = False  # record the source of a user kernel
+    ahead: bool = False  # the run is not finished: only prepare
 
 
 class CancelRequest(Struct, frozen=True, tag="cancel", tag_field="ask"):
@@ -107,7 +107,7 @@ def replies(line: bytes) -> list[Reply]:
 
 
 class Hardware(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The GPUs that CUDA programs can see here, in CUDA's order, or why there are none: a sampler's answer to --probe."""
+    """The GPUs that CUDA programs can use, in CUDA's order, or the reason for none: a sampler's reply to --probe."""
 
     gpus: tuple[Device, ...] = ()
     gpm: bool = False  # one of them has live occupancy and DRAM counters
@@ -118,11 +118,11 @@ class ProfileRequest(Struct, frozen=True):
     """Launch each operation of a kernel once under a profiler."""
 
     experiment: Settled
-    own: str = ""  # as in Start
+    own: str = ""  # file of a user kernel
 
 
 class ProfiledLaunch(Struct, frozen=True, tag="launch", tag_field="profiled"):
-    """A profiled program's note of a launch, written before it."""
+    """A launch of a profiled program, reported before it happens."""
 
     op: str
     relaxations: int
@@ -140,7 +140,7 @@ class StepRequest(Struct, frozen=True):
 
     experiment: Experiment
     weights: tuple[tuple[float | None, ...], ...]
-    own: str = ""  # as in Start
+    own: str = ""  # file of a user kernel
 
 
 class DistancesAfter(Struct, frozen=True):

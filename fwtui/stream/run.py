@@ -28,12 +28,13 @@ T = TypeVar("T")
 P = TypeVar("P", events.Phases, events.RankPhases)
 OfOp = TypeVar("OfOp", events.Counters, events.WarpSamples, events.CpuLoop)
 WRONG = ("wrong", "out of range")
-MAX_GATHERED = events.MAX_RANKS  # events of one kind that a run keeps
-MAX_PLANS = 64  # parts of its plan: twice those of the longest that is recorded
-MAX_PHASES = 32  # of a phase pass
-MAX_OPS = 16  # that a run has counters or samples of
-_packer, _rows = msgspec.json.Encoder(), msgspec.json.Decoder(tuple[tuple[float | None, ...], ...])  # a map packed takes a tenth
-BROADCAST, WAIT = "broadcast", "wait"  # keys of the phases in which several ranks exchange a panel, and wait for it
+MAX_GATHERED = events.MAX_RANKS  # events of one kind that a run retains
+MAX_PLANS = 64  # parts of a plan: twice as many as in the longest recorded plan
+MAX_PHASES = 32  # phases of an instrumented repetition
+MAX_OPS = 16  # ops of a run that have counters or samples
+# a packed map takes a tenth of the memory
+_packer, _rows = msgspec.json.Encoder(), msgspec.json.Decoder(tuple[tuple[float | None, ...], ...])
+BROADCAST, WAIT = "broadcast", "wait"  # keys of the phases in which ranks broadcast a panel and wait for it
 PLANNED = ("n", "padded", "steps", "relaxations", "device_bytes")  # fields that Planned and Run share
 LATEST = {
     events.Ordered: "ordered",
@@ -46,7 +47,7 @@ LATEST = {
 GATHERED = {events.Stage: "stages", events.Sample: "samples", events.Round: "rounds", events.Occupancy: "occupancies"}
 GATHERED |= {events.Plan: "plan", events.Source: "source", events.RankPhases: "rank_phases"}
 BY_OP = {events.Counters: "counted", events.WarpSamples: "warps", events.CpuLoop: "loops"}
-# what an old run has in the session file only
+# fields of an old run that are only in the session file
 DETAILS = {**dict.fromkeys(("samples", "rounds", "plan", "source", "code"), ()), "heat": b"", "stage_since": 0.0, "ordered": None}
 
 
@@ -67,7 +68,7 @@ class PhaseTime(NamedTuple):
     relaxations: int
     device_bytes: int
     link_bytes: int = 0
-    cpu_seconds: float = 0.0  # of all cores, on a CPU; 0: not counted
+    cpu_seconds: float = 0.0  # CPU time of all cores; 0: not measured
 
 
 class Evidence(NamedTuple):
@@ -81,8 +82,8 @@ class Evidence(NamedTuple):
     throttle: int
     integer_utilisation: float | None = None
     other_cpu: float | None = None  # share of the CPU used by other programs
-    cores: int | None = None  # the number of its cores
-    cpu: float | None = None  # share of it that was busy
+    cores: int | None = None  # number of CPU cores
+    cpu: float | None = None  # share of the CPU that was busy
     cpu_clock_mhz: float | None = None
 
 
@@ -107,27 +108,27 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
     started: float
     experiment: Experiment
     title: str
-    device: DeviceId  # that computes it
+    device: DeviceId  # the device that computes the run
     phase_names: tuple[events.PhaseName, ...]
     n: int
     padded: int = 0
     steps: int = 0
-    relaxations: int = 0  # of the padded matrix
+    relaxations: int = 0  # relaxations of the padded matrix
     device_bytes: int = 0
     state: str = "running"
     stage: str = ""
     stages: tuple[events.Stage, ...] = ()  # finished ones
     progress: events.Progress | None = None
     graph: events.Graph | None = None
-    ordered: events.Ordered | None = None  # of a kernel for sparse graphs
+    ordered: events.Ordered | None = None  # elimination order of a kernel for sparse graphs
     samples: tuple[events.Sample, ...] = ()
     instrumented_repetition: events.Phases | None = None
     rounds: tuple[events.Round, ...] = ()
-    ranks: tuple[events.RankOf, ...] = ()  # that share its matrix, if there are several
-    rank_phases: tuple[events.RankPhases, ...] = ()  # the phase pass of each of them
+    ranks: tuple[events.RankOf, ...] = ()  # ranks that share the matrix, if there are several
+    rank_phases: tuple[events.RankPhases, ...] = ()  # the instrumented repetition of each rank
     occupancies: tuple[events.Occupancy, ...] = ()
-    plan: tuple[events.Plan, ...] = ()  # if its kernel is the user's own
-    source: tuple[events.Source, ...] = ()  # of such a kernel, if it was recorded
+    plan: tuple[events.Plan, ...] = ()  # only of a user kernel
+    source: tuple[events.Source, ...] = ()  # source of a user kernel, if it was recorded
     counted: tuple[events.Counters, ...] = ()  # one for each op, if requested
     warps: tuple[events.WarpSamples, ...] = ()  # one for each op that was sampled
     code: tuple[tuple[str, bytes | SampledCode], ...] = ()  # the listing of each op, packed
@@ -140,9 +141,9 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
     done: events.RunDone | None = None
     finished: float | None = None
     stage_since: float = 0.0  # session time at which the present stage began
-    fault: events.Fault | None = None  # what ended it, if something broke
-    evidence: Evidence | None = None  # of an old run, whose telemetry is thinned out
-    pass_times: PassTimes | None = None  # of an old run, whose samples and other DETAILS only the session file has
+    fault: events.Fault | None = None  # the error that ended the run, if any
+    evidence: Evidence | None = None  # only of an old run, whose telemetry is thinned out
+    pass_times: PassTimes | None = None  # only of an old run, whose samples and other DETAILS are only in the session file
 
     @property
     def backend(self) -> str:
@@ -302,9 +303,9 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         return self.samples[0].since, (self.samples[-1] if over is None else over).t
 
     def brief(self, evidence: Evidence | None, before: Run | None = None) -> Run:
-        """This run as an old one: all that tables and charts need, without what only its own page shows.
+        """Return the run as an old one: all values that tables and charts need, without those that only its page shows.
 
-        What it has in common with the run before is held once.
+        Values that equal those of the run before are shared with it.
         """
         if self.pass_times is not None:
             return self
@@ -361,7 +362,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
                 return {}
 
 
-@lru_cache(maxsize=8)  # a screen asks for the same one again and again
+@lru_cache(maxsize=8)  # a screen requests the same listing repeatedly
 def _unpacked(packed: bytes) -> Listing:
     return msgspec.json.decode(zlib.decompress(packed), type=Listing)
 
@@ -370,7 +371,7 @@ _put_together = lru_cache(maxsize=8)(listing_of)
 
 
 def _few(event: P) -> P:
-    """The event with as many phases as are kept."""
+    """Return the event with at most MAX_PHASES phases."""
     return event if len(event.parts) <= MAX_PHASES else replace(event, parts=event.parts[:MAX_PHASES])
 
 
@@ -378,7 +379,7 @@ RENAMED = {"Several GPUs": "Distributed", "rest": "remainder"}  # titles of kern
 
 
 def started(event: events.RunStarted, before: Run | None = None) -> Run:
-    """The run that this event begins; with the ranks of the run before, where they are the same, as they are large."""
+    """Return the run that this event begins. If its ranks equal those of the run before, both runs share them to save memory."""
     return Run(
         id=event.run,
         started=event.t,
@@ -392,7 +393,7 @@ def started(event: events.RunStarted, before: Run | None = None) -> Run:
 
 
 def first_runs(runs: Iterable[Run]) -> dict[tuple[object, ...], Run]:
-    """The first verified run on the fewest devices of each graph, and of each graph with each number type: by these."""
+    """Map each graph, and each graph with a number type, to its first verified run on the fewest devices."""
     first: dict[tuple[object, ...], Run] = {}
     for run in runs:
         if run.counts:
@@ -404,9 +405,9 @@ def first_runs(runs: Iterable[Run]) -> dict[tuple[object, ...], Run]:
 
 
 def same(run: Run, experiment: Experiment, kernel: Kernel) -> bool:
-    """Whether the run is of that experiment, apart from its size, repetitions and verification.
+    """Return True if the run is of that experiment, except for its size, repetitions and verification.
 
-    Unset choices mean the kernel's defaults; of a file it is only known that there is one.
+    Unset choices mean the kernel's defaults. Two runs with graph files count as equal, whichever the files.
     """
     if (run.experiment.kernel, bool(run.experiment.file)) != (experiment.kernel, bool(experiment.file)):
         return False
@@ -428,7 +429,7 @@ def same(run: Run, experiment: Experiment, kernel: Kernel) -> bool:
 
 
 def sharing(one: T, other: object) -> T:
-    """The same, with the other's objects wherever they are equal: runs of one session differ in little."""
+    """Return `one` with its parts replaced by equal parts of `other`, to save memory: runs of a session differ in few parts."""
     if type(one) is not type(other):
         return one
     if one == other:
@@ -442,6 +443,6 @@ def sharing(one: T, other: object) -> T:
 
 
 def _per_second(amount: int, seconds: float | None) -> float | None:
-    """None without a time to divide by; in a made-up file it may be too short for a float's quotient."""
+    """Return amount / seconds; None without a time, or if the quotient of a forged file is not finite."""
     rate = amount / seconds if seconds else inf
     return rate if isfinite(rate) else None

@@ -1,6 +1,6 @@
 """The requests and findings of a kernel test: one JSON object per line between two processes.
 
-Everything here is data, so that code that shows or counts it needs nothing of what ran the kernel.
+All types are plain data, so that code that shows or counts findings does not import the code that runs kernels.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from fwtui.experiment.device import DeviceId
 from fwtui.stream.listing import Listing
 from fwtui_kernels.plan import Rect
 
-# how a case ended: distances right or wrong, other ones each time; what the kernel does not take; and what ends a trial
+# outcomes of a case: right, wrong or varying distances, and cases that the kernel does not accept
 RIGHT, WRONG, RACY, LEFT_OUT = "right", "wrong", "racy", "left out"
-DOUBTFUL = "is_unreliable"  # something that may be a mistake and did no harm so far
+DOUBTFUL = "is_unreliable"  # a possible mistake that has not changed any distance
 BROKEN, HUNG, DIED = "broken", "hung", "died"
-PRINTED = "printed"  # no outcome: what the kernel's file says meanwhile
+PRINTED = "printed"  # not an outcome: output of the kernel's file during the test
 FINE = (RIGHT, DOUBTFUL, LEFT_OUT, PRINTED)
-REST = "rest"  # the phase that does most of the work, where there are several
-NO_COMPILER = "there is no compiler for GPUs here"
-LOADING, PLANNING, OVER = "loading", "plan", "over"  # cases without a graph; the last says that there are no more
+REST = "rest"  # key of the phase that does most of the work, if there are several
+NO_COMPILER = "no GPU compiler is installed"
+LOADING, PLANNING, OVER = "loading", "plan", "over"  # cases without a graph; OVER ends the test
 
 
 class TrialRequest(Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class TrialRequest(Struct, frozen=True, kw_only=True):
     tile: int = 0
     options: dict[str, int] = {}
     sizes: tuple[int, ...] = ()  # graphs besides the small ones
-    brief: bool = False  # only the smallest graphs, each once: for a tool that looks at every access
+    brief: bool = False  # only the smallest graphs, each once: for a tool that checks every memory access
 
 
 class CompileRequest(Struct, frozen=True, kw_only=True):
@@ -46,7 +46,7 @@ class CompileRequest(Struct, frozen=True, kw_only=True):
     path: str = ""
     tile: int = 0
     options: dict[str, int] = {}
-    listing: bool = False  # whether the instructions are told too
+    listing: bool = False  # include the instructions in the reply
 
 
 class OperationResources(Struct, frozen=True, kw_only=True):
@@ -59,17 +59,17 @@ class OperationResources(Struct, frozen=True, kw_only=True):
     spill_bytes: int
     blocks: int
     warps: int
-    max_warps: int  # 0: not known for this compute capability
+    max_warps: int  # 0: unknown for this compute capability
     limiters: tuple[str, ...] = ()
-    phase: str = ""  # of the plan
-    tile: int = 0  # that it was compiled for; 0: none
+    phase: str = ""  # key of its phase in the plan
+    tile: int = 0  # tile size that it was compiled for; 0: none
     itemsize: int = 0  # bytes of a distance
-    listing: Listing | None = None  # if it was asked for
-    rewrites: bool = False  # whether, of the rest, the loop that reads shared memory also writes to global memory
+    listing: Listing | None = None  # if requested
+    rewrites: bool = False  # in phase REST, the loop that reads shared memory also writes global memory
 
 
 class Compiled(Struct, frozen=True):
-    """The result of compiling: every op, or the error in the file, or the reason why nothing could be compiled here."""
+    """The result of compiling: every op, or the error in the file, or the reason why it cannot be compiled here."""
 
     used: tuple[OperationResources, ...] = ()
     wrong: str = ""
@@ -77,9 +77,9 @@ class Compiled(Struct, frozen=True):
 
 
 class Where(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The wrong cells of a case, and the step after which the matrix first differs from what the plan gives.
+    """The wrong cells of a case, and the first step after which the matrix differs from the result of the plan.
 
-    The first three numbers are of the result, all others of the matrix after that step, if one is known.
+    The first three numbers are of the result, all others of the matrix after that step, if it is known.
     """
 
     row: int  # the first wrong cell of the result
@@ -89,17 +89,17 @@ class Where(Struct, frozen=True, kw_only=True, omit_defaults=True):
     wanted: str
     n: int
     mask: bytes = b""  # the wrong cells, n x n bits row by row, packed by numpy.packbits
-    step: int | None = None  # its index in the plan; None if no single step is known
+    step: int | None = None  # index of the step in the plan; None if no single step was found
     op: str = ""
-    round: int = 0  # from 1
-    phase: str = ""  # its title
-    writes: tuple[Rect, ...] = ()  # all that the step writes
-    rect: Rect | None = None  # that of them with the first wrong cell
-    block: Rect | None = None  # the tile with that cell, where the kernel has tiles
-    cause: str = ""  # what gives exactly these numbers, where something does
+    round: int = 0  # counts from 1
+    phase: str = ""  # title of the phase
+    writes: tuple[Rect, ...] = ()  # all rectangles that the step writes
+    rect: Rect | None = None  # the written rectangle with the first wrong cell
+    block: Rect | None = None  # the tile with that cell, if the kernel has tiles
+    cause: str = ""  # a mistake that gives exactly these numbers, if one was found
 
     def cells(self) -> Any:
-        """The wrong cells as a NumPy array of n x n truth values."""
+        """Return the wrong cells as a NumPy array of n x n booleans."""
         import numpy as np
 
         return np.unpackbits(np.frombuffer(self.mask, np.uint8), count=self.n**2).reshape(self.n, self.n).astype(bool)
@@ -114,9 +114,9 @@ class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="findin
     n: int = 0
     tile: int = 0
     dtype: str = ""
-    seconds: float | None = None  # of one pass; None in the simulator, and where nothing ran to its end
+    seconds: float | None = None  # time of a repetition; None in the simulator, and if no repetition finished
     where: Where | None = None
-    phases: tuple[str, ...] = ()  # of a plan, those that its steps have
+    phases: tuple[str, ...] = ()  # phases of the steps of a plan
 
     @property
     def fine(self) -> bool:
@@ -124,7 +124,7 @@ class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="findin
 
 
 class Begun(Struct, frozen=True, tag="begun", tag_field="told"):
-    """A case begins: if nothing more is heard, this is the one that hangs."""
+    """The start of a case: if no finding follows, this case hangs."""
 
     case: str
 
@@ -138,6 +138,6 @@ def verdict(findings: Iterable[Finding]) -> str:
     right = [finding for finding in findings if finding.outcome == RIGHT and finding.n]
     if not right:
         whole = next((finding.sentence for finding in findings if finding.outcome == LEFT_OUT and not finding.n), "")
-        return whole or "nothing was tried: the kernel takes none of the graphs"
+        return whole or "nothing was tested: the kernel accepts none of the graphs"
     every = "all " * (len(right) > 1)
     return f"right in {every}{units.counted(len(right), 'case')}, up to n = {max(finding.n for finding in right)}"

@@ -144,7 +144,7 @@ def progress(s: RunSubject, width: int) -> list[Content]:
     share = min(progress.done, 1.0) if progress is not None else None
     left = f"{_about(progress.left)} left" if progress is not None and progress.left else ""
     left = "only once" if stage == "compile" and not left else left  # compiled code is cached
-    more = "+" if len(run.samples) >= events.SAMPLES_TOLD else ""
+    more = "+" if len(run.samples) >= events.MAX_SAMPLES else ""
     timed = f"{len(run.samples)}{more} timed" if run.samples and running else ""
     bar = meter(share, max(4, width - LABEL - 6 - 27))
     after = f"{100 * share:>4.0f} %" if share is not None else " " * 6

@@ -172,7 +172,7 @@ def test_without_a_roof_nothing_is_expected_and_nothing_is_zero() -> None:
         and line.share is None
         and line.limiter[:2] == (UNKNOWN, "the peak rates of this device are not measured")
     )
-    assert formula(roofs_of(model, run), line) == "no peak is known for it"
+    assert formula(roofs_of(model, run), line) == "its peak rate is unknown"
 
 
 def test_simulated_runs_and_runs_without_phases_have_no_phase_table() -> None:

@@ -45,9 +45,9 @@ def swapped(one: int, other: int) -> Change:
 
 WRONG: dict[str, tuple[Change, str]] = {
     "no steps": (lambda plan: [], "the plan has no step"),
-    "an unknown phase": (at(1, phase="panel"), "step 1 is of the phase 'panel', which the kernel does not name"),
+    "an unknown phase": (at(1, phase="panel"), "step 1 is of the phase 'panel', which is not in the phases of the kernel"),
     "nothing written": (at(1, writes=()), "panels of round 1 writes nothing"),
-    "beyond the matrix": (at(1, reads=(Rect(0, 0, 4, 16),)), "panels of round 1 names rows 0-3, columns 0-15, which is no"),
+    "beyond the matrix": (at(1, reads=(Rect(0, 0, 4, 16),)), "panels of round 1 names rows 0-3, columns 0-15, which is outside"),
     "written twice": (at(1, writes=(Rect(0, 4, 4, 12), Rect(0, 8, 4, 12))), "panels of round 1 writes rows 0-3, columns"),
     "waits for itself": (at(2, after=(2,)), "remainder of round 1 (step 2) waits for step 2, which is not before it"),
     "a race": (  # on two lanes
@@ -56,7 +56,7 @@ WRONG: dict[str, tuple[Change, str]] = {
     ),
     "a step too few": (without(2), "256 of 1,728 relaxations are never done, the first of them row 4, column 4 over k ="),
     "a panel twice": (lambda plan: [*plan, plan[1]], "rows 0-3, columns 4-11 are relaxed over k = 0 twice, by panels of"),
-    "no k to be known": (at(2, cost=Cost(100, 0)), "remainder of round 1 claims 100 relaxations of 64 cells, and what it reads"),
+    "an unclear k": (at(2, cost=Cost(100, 0)), "remainder of round 1 claims 100 relaxations of 64 cells, but its rectangles do"),
     "rest before its panels": (swapped(1, 2), "remainder of round 1 uses row 4, column 1 before panels of round 1 has"),
     "the next pivot before this rest": (swapped(2, 3), "pivot of round 2 uses row 4, column 5 before remainder of round 2 has"),
 }  # fmt: skip
@@ -83,7 +83,7 @@ def test_every_forgotten_wait_of_look_ahead_is_a_race() -> None:
 def test_undeclared_reads_are_found_in_the_smallest_graph() -> None:
     forgotten = broken(NAIVE, lambda plan: [replace(step, reads=step.reads[:1]) for step in plan])
     (told,) = troubles(forgotten, Shape(5))
-    assert "is made of cells that its step does not say it reads" in told
+    assert "depends on cells that its step does not list in `reads`" in told
     step = next(iter(NAIVE.plan(Shape(4), False)))
     endless = replace(NAIVE, plan=lambda shape, stepwise: (step for _ in count()))
     (told,) = troubles(endless, Shape(4))

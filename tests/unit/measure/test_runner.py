@@ -22,7 +22,7 @@ from fwtui.measure import rank_worker
 from fwtui.measure.run_context import RunContext
 from fwtui.measure.runner import Runner
 from fwtui.stream import events
-from fwtui.stream.events import SAMPLES_TOLD
+from fwtui.stream.events import MAX_SAMPLES
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Kernel, Shape, Target
 from fwtui_kernels.programs.cpu_program import CpuProgram
@@ -229,8 +229,8 @@ def test_unverified_runs_do_not_count_and_negative_edges_are_verified(bench: Ben
 
 
 def test_many_repetitions_send_a_hundred_samples_and_rounds(bench: Bench) -> None:
-    run = bench.run(kernel="serial", n=2, repeats=SAMPLES_TOLD + 50)
-    assert len(run.samples) == SAMPLES_TOLD and run.done.count == SAMPLES_TOLD + 50
+    run = bench.run(kernel="serial", n=2, repeats=MAX_SAMPLES + 50)
+    assert len(run.samples) == MAX_SAMPLES and run.done.count == MAX_SAMPLES + 50
     run = bench.run(kernel="tiled-cpu", n=64, tile=16)
     assert [r.index for r in run.rounds] == [0, 1, 2, 3]
     assert sum(sum(r.seconds) for r in run.rounds) == pytest.approx(run.instrumented_repetition.seconds)
