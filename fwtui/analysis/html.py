@@ -41,10 +41,7 @@ def table_row(name: str, others: Sequence[str], attributes: Mapping[int, str] = 
 
 
 def session_html(model: Model, header: Header, problem: str = "") -> str:
-    """Return a session as HTML: its summary, the per-phase times of each run, and the table of runs.
-
-    `problem` is the reason if the session is incomplete.
-    """
+    """Return a session as HTML: summary, per-phase times, table of runs. `problem` is the reason if it is incomplete."""
     return "\n".join(_session(model, header, problem))
 
 

@@ -309,9 +309,8 @@ class RunDone(OfRun, frozen=True, kw_only=True):
     count: Count = 0
     indicative: bool = False  # fewer than 10 runs or less than 0.5 s of them
     instrumentation: Real | None = None  # instrumented repetition minus median, in seconds
-    passes: tuple[
-        Seconds, ...
-    ] = ()  # if there were more than MAX_SAMPLES, that many spread evenly over all; the Samples sent are the first
+    # only if there were more than MAX_SAMPLES: that many, evenly spread; the Samples are the first repetitions
+    passes: tuple[Seconds, ...] = ()
 
 
 class Fault(Event, frozen=True, kw_only=True):
@@ -434,9 +433,8 @@ class Answers(OfRun, frozen=True, kw_only=True):
     centres: Count = 0  # the number of those vertices
     mean: Real | None = None
     edges: Annotated[tuple[Real, ...], Meta(max_length=BINS + 1)] = ()  # edges of the histogram's bins, one more than bins
-    counts: Annotated[
-        tuple[Count, ...], Meta(max_length=BINS)
-    ] = ()  # pairs in each bin, without its upper edge except for the last
+    # pairs in each bin; a bin excludes its upper edge, except for the last one
+    counts: Annotated[tuple[Count, ...], Meta(max_length=BINS)] = ()
     # mean distance in blocks of pairs, sources down and targets across; None for a block without paths
     heat: Annotated[tuple[Annotated[tuple[Real | None, ...], Meta(max_length=CELLS)], ...], Meta(max_length=CELLS)] = ()
     checksum: str = ""  # checksum of the distances, as in a Verdict

@@ -14,8 +14,7 @@ from fwtui.stream.event import Count, Event, OfRun
 
 MAX_LINES, MAX_INSTRUCTIONS, MAX_REASONS, MAX_MIX = 240, 128, 40, 40  # limits of a listing
 MAX_OF_CODE = 512  # instructions of a function, those of all its runs together
-# units in which the samples of an op are distributed over its lines and over its instructions
-LINE_UNITS, INSTRUCTION_UNITS = 10_000, 1_000
+LINE_UNITS, INSTRUCTION_UNITS = 10_000, 1_000  # shares of the samples of an op, per line and per instruction
 Mix = Annotated[dict[str, Count], Meta(max_length=MAX_MIX)]  # number of occurrences of each instruction, by name
 # samples by stall reason: keys of fwtui.analysis.warps.STALLS
 Reasons = Annotated[dict[str, Count], Meta(max_length=MAX_REASONS)]
@@ -116,9 +115,7 @@ class CodeText(Event, frozen=True, kw_only=True):
 
 
 class CodeSamples(OfRun, frozen=True, kw_only=True):
-    """The PC samples of a kernel function: those of lines in ten-thousandths of all samples, those of instructions in
-    thousandths.
-    """
+    """The PC samples of a kernel function: shares of all samples, in LINE_UNITS and in INSTRUCTION_UNITS."""
 
     op: str
     code: str  # name of its CodeText, an earlier event

@@ -107,10 +107,7 @@ class Model:
         return self._earlier_firsts
 
     def first_run_of(self, run: Run) -> Run | None:
-        """Return the run that this one is compared with: the first verified run of its graph.
-
-        A run on several devices is compared with the run on the fewest devices with its number type.
-        """
+        """Return the baseline: the first verified run of the graph; on several devices, that on the fewest with its type."""
         graph, latest = run.experiment.graph, self.run
         key = graph if run.device_count == 1 else (*graph, run.experiment.dtype)
         first = self.earlier_firsts.get(key)
