@@ -97,7 +97,8 @@ async def test_a_sampled_run_shows_its_hotspot_and_the_changes_from_its_baseline
         text = await shown(pilot, "4")
         assert "Warps stall on short scoreboard (shared memory) in 60 % of PC samples" in text
         assert " 100 % ██████████ S    9  best = min(best, via)" in text and "3 of 4 instructions are LDS, 1 FMNMX" in text
-        assert "LDS R1, [R2]" in await shown(pilot, "down", "enter")
+        text = await shown(pilot, "down", "enter")
+        assert "LDS R1, [R2]" in text and "address ▾" in text and "samples ▾" in await shown(pilot, "s")
         assert "LDS R1" not in await shown(pilot, "enter")
         await pilot.resize_terminal(*WIDE)
         text = await shown(pilot)

@@ -102,7 +102,7 @@ async def test_a_sweep_fills_the_map_and_says_what_is_fastest(app: FwtuiApp, liv
         assert {(e.n, e.tile) for e in live.started} == {(n, t) for n in (64, 128, 256, 512) for t in (16, 32, 64, 128)}
         assert "done" in shown and "16 of 16" in shown
         assert "Fastest at n = 512: tiled-cpu, tile 32, 26.8 ms, 5.00 Grelax/s" in shown and "1.25x, FASTER" in shown
-        assert "tile 32: time ~ n^2.60" in shown
+        assert "time ~ n^" not in shown, "four sizes far from a line have no exponent"
         assert "5.00 G" in shown and "2.00 G" in shown
         assert live.model.markers[-1].text.startswith("sweep kernel tiled-cpu x n 64,128,256,512")
         shown = await go(pilot, "home", "right")

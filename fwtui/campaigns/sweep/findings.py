@@ -20,6 +20,8 @@ from fwtui.experiment.experiment import Experiment, identity
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
+MIN_SIZES = 4  # of a fitted exponent
+MAX_ERROR = 0.2  # standard error above which an exponent says nothing about the order of growth
 At = TypeVar("At", int, float)  # a value on an axis
 
 
@@ -117,14 +119,15 @@ def finished(model: Model) -> list[Run]:
 
 
 def fit(points: Mapping[At, float]) -> Fit | None:
-    """Least squares of log time against log n; None for fewer than three sizes, as two always fit."""
+    """Fit log time against log n by least squares; None for fewer than MIN_SIZES sizes, or an error above MAX_ERROR."""
     pairs = [(math.log(n), math.log(s)) for n, s in points.items() if n > 0 and s > 0]
-    if len(pairs) < 3:
+    if len(pairs) < MIN_SIZES:
         return None
     count, (xs, ys) = len(pairs), zip(*pairs, strict=True)
     slope, start = linear_regression(xs, ys)
     rest = sum((y - slope * x - start) ** 2 for x, y in pairs)
-    return Fit(slope, math.sqrt(rest / (count - 2) / (count * pvariance(xs))), min(points), max(points), count)
+    error = math.sqrt(rest / (count - 2) / (count * pvariance(xs)))
+    return Fit(slope, error, min(points), max(points), count) if error <= MAX_ERROR else None
 
 
 def bracket(wins: Mapping[At, bool]) -> tuple[At | None, At | None]:

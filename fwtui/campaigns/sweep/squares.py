@@ -46,18 +46,28 @@ class Squares(NamedTuple):
         return list({s.run.id: s.run for row in self.rows for s in row.squares if s.run is not None}.values())
 
     @property
-    def best_rate(self) -> float | None:
-        """The greatest rate of a run that counts, in relaxations per second."""
-        return max((run.rate for run in self.runs if run.rate and run.counts), default=None)
+    def skips_work(self) -> bool:
+        """Return True if a kernel skips relaxations, so that rates cannot be compared and times can."""
+        return any(run.needed < run.n**3 for run in self.runs)
+
+    @property
+    def best_speed(self) -> float | None:
+        """The greatest speed of a run that counts."""
+        return max((speed(run) for run in self.runs if run.counts), default=None)
 
     @property
     def best_place(self) -> tuple[int, int]:
-        """Row and column of the run with the greatest rate; the first square if some have not run yet, or none counts."""
+        """Row and column of the run with the greatest speed; the first square if some have not run yet, or none counts."""
         squares = {(row, column): s for row, row_of in enumerate(self.rows) for column, s in enumerate(row_of.squares)}
         if any(square.state in (WAITING, RUNNING) for square in squares.values()):
             return 0, 0
-        rates = {place: square.run.rate or 0.0 for place, square in squares.items() if square.run and square.run.counts}
-        return max(rates, key=lambda place: (rates[place], place), default=(0, 0))
+        speeds = {place: speed(square.run) for place, square in squares.items() if square.run and square.run.counts}
+        return max(speeds, key=lambda place: (speeds[place], place), default=(0, 0))
+
+
+def speed(run: Run) -> float:
+    """Return n^3 per second: the rate of a kernel that skips no work, and comparable for one that does; 0 without a time."""
+    return run.n**3 / run.seconds if run.seconds else 0.0
 
 
 def of_sweep(sweep: Sweep, axis_name: str = "") -> Squares:

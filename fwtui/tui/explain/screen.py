@@ -27,6 +27,7 @@ from fwtui.tui.explain.occupancy_panel import OccupancyPanel
 from fwtui.tui.explain.planned_panel import PlannedPanel, PlannedSubject, known_speed
 from fwtui.tui.explain.warp_panel import (
     LETTERS,
+    InstructionsScreen,
     VersusHead,
     VersusTable,
     WarpHead,
@@ -34,7 +35,6 @@ from fwtui.tui.explain.warp_panel import (
     WarpPair,
     WarpSubject,
     WarpTable,
-    instruction_rows,
     kernel_functions,
     slowest_op,
     versus,
@@ -400,15 +400,8 @@ class ExplainScreen(Frame):
 
     def action_instructions(self) -> None:
         subject = self.query_one(WarpTable).subject
-        if subject is None or subject.listing is None or subject.samples is None or not self.hot:
-            return
-        chosen_line = subject.listing.lines[subject.place]
-        rows = instruction_rows(subject.listing, subject.place, subject.samples.samples)
-        heading = f"Instructions of {chosen_line.file}:{chosen_line.line}"
-        self.ask(
-            Dialog(heading, ScrollableText([(line((chosen_line.text.strip(), STRONG)), ""), *rows])),
-            opener="explain.instructions",
-        )
+        if subject is not None and subject.listing is not None and self.hot:
+            self.ask(InstructionsScreen(subject, subject.listing), opener="explain.instructions")
 
     def action_source(self) -> None:
         run = self.view.run

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
+from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
 
@@ -40,7 +41,8 @@ from fwtui.stream.events import Occupancy, WarpSamples
 from fwtui.stream.listing import CodeLine, Listing
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
-from fwtui.tui.frame.dialogs import Row
+from fwtui.tui.actions import look
+from fwtui.tui.frame.dialogs import CLOSES, DefinitionList, Dialog, Row, ScrollableText
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, hanging_indent, line
 
 BAR = 10  # cells
@@ -227,19 +229,43 @@ def loop_words(subject: WarpSubject) -> list[str]:
     return parts
 
 
-def instruction_rows(listing: Listing, place: int, total: int) -> list[Row]:
-    """Return the instructions of one line, or of all lines with -1, with their PC samples."""
-    rows: list[Row] = []
-    for one in listing.instructions:
-        if place not in (-1, one.line):
-            continue
-        count = one.samples
-        letter, colour = sign(one.reasons) if one.reasons else (" ", "")
-        inside = "│" if listing.loop[0] <= one.offset <= listing.loop[1] and listing.loop[1] else " "
-        share = f"{100 * count / total:>5.1f} %" if count and total else " " * 7
-        why = ", ".join(f"{stall(name).name} {100 * part:.0f} %" for name, part in list(shares(one.reasons).items())[:2])
-        rows.append((line((share, ""), (f" {letter} ", colour), (f"{inside} {one.offset:>5x}  ", MUTED)), f"{one.text}  {why}"))
-    return rows
+class InstructionsScreen(Dialog):
+    """The machine instructions of a source line, by address or by their PC samples."""
+
+    BINDINGS: ClassVar = [look("s", "sort", "Sort", "by address, or by PC samples", id="instructions.sort")]
+
+    def __init__(self, subject: WarpSubject, listing: Listing):
+        self._line = listing.lines[subject.place]
+        super().__init__(
+            f"Instructions of {self._line.file}:{self._line.line}", hint=f"{{key[instructions.sort]}}: sort · {CLOSES}"
+        )
+        self._instructions = [one for one in listing.instructions if one.line == subject.place]
+        self._loop = listing.loop
+        self._total = subject.samples.samples if subject.samples is not None else 0
+        self._by_samples = False
+
+    def body(self) -> ComposeResult:
+        yield ScrollableText(self._rows())
+
+    def action_sort(self) -> None:
+        self._by_samples = not self._by_samples
+        self.query_one(DefinitionList).show(tuple(self._rows()))
+
+    def _rows(self) -> list[Row]:
+        mark = {False: ("", " ▾"), True: (" ▾", "")}[self._by_samples]
+        head = f"{'samples' + mark[0]:<9} {'address' + mark[1]:<9}  "
+        rows: list[Row] = [
+            (line((self._line.text.strip(), STRONG)), ""),
+            (line((head, MUTED)), "instruction, main stall reasons"),
+        ]
+        for one in sorted(self._instructions, key=lambda one: (-one.samples if self._by_samples else 0, one.offset)):
+            letter, colour = sign(one.reasons) if one.reasons else (" ", "")
+            inside = "│" if self._loop[0] <= one.offset <= self._loop[1] and self._loop[1] else " "
+            share = f"{100 * one.samples / self._total:>5.1f} %" if one.samples and self._total else " " * 7
+            reasons = ", ".join(f"{stall(name).name} {100 * part:.0f} %" for name, part in list(shares(one.reasons).items())[:2])
+            row = line((share, ""), (f" {letter} ", colour), (f"{inside} {one.offset:>7x}  ", MUTED))
+            rows.append((row, f"{one.text}  {reasons}"))
+        return rows
 
 
 def sampled(one: CodeLine, total: int, most: int, style: str = "") -> tuple[tuple[str, str], ...]:

@@ -32,8 +32,9 @@ _OUT_OF_NAMES = re.compile(r"[^a-z0-9-]+")
 
 
 def screen_svg(app: App[Any]) -> str:
-    """Return the screen as SVG that loads nothing."""
-    return _FONTS.sub("", app.export_screenshot(title="fwtui"))
+    """Return the screen as SVG; it loads nothing from other machines."""
+    svg = _FONTS.sub("", app.export_screenshot(title="fwtui"))
+    return svg.replace("<svg ", '<svg xml:space="preserve" ', 1)  # librsvg and Inkscape drop spaces at the ends of texts
 
 
 def screen_text(app: App[Any]) -> str:

@@ -12,14 +12,14 @@ from textual.geometry import Size
 from fwtui.campaigns.sweep.axis import DEVICES
 from fwtui.campaigns.sweep.findings import Findings
 from fwtui.campaigns.sweep.scaling import Scaling
-from fwtui.campaigns.sweep.squares import ENDED, LEFT_OUT, RUNNING, WAITING, Square, Squares, SweepRow
+from fwtui.campaigns.sweep.squares import ENDED, LEFT_OUT, RUNNING, WAITING, Square, Squares, SweepRow, speed
 from fwtui.common import units
 from fwtui.common.text import cut_middle
 from fwtui.stream.run import Run
 from fwtui.tui.actions import ACROSS, CHOOSE, DOWN
 from fwtui.tui.charts import Axis, Figure, Rule, Series
 from fwtui.tui.charts.base import GridCursor
-from fwtui.tui.charts.figure import rate_text, sign
+from fwtui.tui.charts.figure import MARKERS, rate_text, sign
 from fwtui.tui.charts.scale import Scale
 from fwtui.tui.widgets import run_labels
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, line
@@ -144,11 +144,11 @@ class HeatMap(GridCursor, TextPanel[HeatMapSubject], can_focus=True):
         head = f"{signs}{head:>{name - len(signs)}}" if len(signs) + len(head) < name else f"{cut_middle(head, name):>{name}}"
         signed = squares.across.name == "kernel"
         lines = [line((head, MUTED), *(piece for v in values for piece in (" " * GAP, *_head(v, signed, cell))))]
-        best, room = squares.best_rate, name - SIGN * any(one.kernel for one in squares.rows)
+        best, room = squares.best_speed, name - SIGN * any(one.kernel for one in squares.rows)
         for index, row_squares in list(enumerate(squares.rows))[top : top + height]:
             here = index == row
             pieces: list[Piece] = [
-                *_signed(row_squares.kernel),
+                *_row_sign(squares, index),
                 (f"{cut_middle(row_squares.name, room):<{room}}", STRONG if here else ""),
             ]
             for place, square in list(enumerate(row_squares.squares))[first : first + count]:
@@ -185,6 +185,17 @@ def _signed(kernel: str) -> list[Piece]:
     return [(f"{sign(kernel).glyph} ", sign(kernel).colour)] if kernel else []
 
 
+def shares_kernel(squares: Squares, row: int) -> bool:
+    """Return True if another row has the same kernel, so that its sign does not identify the row."""
+    return sum(one.kernel == squares.rows[row].kernel for one in squares.rows) > 1
+
+
+def _row_sign(squares: Squares, row: int) -> list[Piece]:
+    """Return the sign of a row's curve: of its kernel, or a number if several rows have that kernel."""
+    kernel = squares.rows[row].kernel
+    return [(f"{MARKERS[row % len(MARKERS)]} ", "")] if kernel and shares_kernel(squares, row) else _signed(kernel)
+
+
 def _head(value: str, kernel: bool, cell: int) -> list[Piece]:
     """A value over its column; a kernel with its sign."""
     room = cell - SIGN if kernel else cell
@@ -196,7 +207,7 @@ def _square(square: Square, measure: str, best: float | None, marked: bool) -> l
     run = square.run
     if square.state != ENDED or run is None:
         return [(f"{SIGNS.get(square.state, ' '):>{CELL}}", "reverse" if marked else MUTED)]
-    share = run.rate / best if run.rate and best and not run_labels.is_unreliable(run) else 0.0
+    share = speed(run) / best if best and not run_labels.is_unreliable(run) else 0.0
     text = measured(run, measure, best)
     struck = "strike " if run_labels.is_unreliable(run) and run.rate else ""
     shade = SHADES[min(len(SHADES) - 1, int(share * (len(SHADES) - 1) + 0.5))]
@@ -206,14 +217,14 @@ def _square(square: Square, measure: str, best: float | None, marked: bool) -> l
 
 
 def number(run: Run | None, measure: str, best: float | None) -> float | None:
-    """What the run comes to in one of MEASURES; `best` is the greatest rate of all."""
+    """Return the run's value of a measure, one of MEASURES; `best` is the greatest speed of all runs."""
     if run is None:
         return None
     if measure == "time":
         return run.seconds
     if measure == "rate":
         return run.rate or None
-    return run.rate / best if run.rate and best else None
+    return speed(run) / best if best else None
 
 
 def measured(run: Run, measure: str, best: float | None) -> str:
@@ -242,9 +253,11 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
     xs = tuple(float(v) for v in squares.across.values)
     lines = []
     for place, row_squares in list(enumerate(squares.rows))[first : first + MAX_SERIES]:
-        ys = tuple(number(run, measure, squares.best_rate) for run in _counted(row_squares))
+        ys = tuple(number(run, measure, squares.best_speed) for run in _counted(row_squares))
         if any(y is not None for y in ys):
-            lines.append(Series(row_squares.name, xs, ys, kernel=row_squares.kernel, strong=place == row))
+            numbered = bool(row_squares.kernel) and shares_kernel(squares, place)
+            kernel, mark = ("", MARKERS[place % len(MARKERS)]) if numbered else (row_squares.kernel, "")
+            lines.append(Series(row_squares.name, xs, ys, strong=place == row, kernel=kernel, marker=mark))
     doubling = min(xs) > 0 and max(xs) / min(xs) >= 4 and (name != "density" or max(xs) < SPARSE)
     across = Axis(name, log=doubling, base=2 if doubling and name != "density" else 10)
     ups = {"time": Axis("time", units.duration, log=True), "rate": Axis("rate", rate_text, log=doubling)}
@@ -295,7 +308,7 @@ class DotPlot(TextPanel[HeatMapSubject]):
         squares, (marked, column), room = subject.squares, subject.cursor, width - NAME - NUMBER - STEP
         if squares is None or not squares.rows or room < MIN or subject.height < 2:
             return []
-        best, row = squares.best_rate, squares.rows[min(max(marked, 0), len(squares.rows) - 1)]
+        best, row = squares.best_speed, squares.rows[min(max(marked, 0), len(squares.rows) - 1)]
         runs = _counted(row)
         amounts = [number(run, subject.measure, best) for run in runs]
         positive = [amount for amount in amounts if amount]

@@ -13,7 +13,7 @@ from textual.widgets import ContentSwitcher, Static
 from fwtui.campaigns.sweep.axis import amounts
 from fwtui.campaigns.sweep.findings import Findings, findings
 from fwtui.campaigns.sweep.running import Sweep
-from fwtui.campaigns.sweep.squares import Square, Squares, of_runs, of_sweep
+from fwtui.campaigns.sweep.squares import Square, Squares, of_runs, of_sweep, speed
 from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.tui.actions import ACROSS, CHOOSE, DOWN, first_reason, look, require
@@ -99,14 +99,14 @@ class SweepScreen(Frame):
         ("square", "a run: the fuller and the more coloured, the nearer its rate is to the best one here"),
         ("· … -", "waiting, running, left out (it cannot run here, or would take longer than the time that is left)"),
         ("‹ n › ↑3 ↓4", "columns and rows for which there is no room; the arrows go there"),
-        ("n^2.98", "exponent of n with which time grows, by least squares over three sizes or more; ± its standard error"),
+        ("n^2.98", "exponent of n with which time grows, by least squares over at least four sizes; ± its standard error"),
         ("from about n", "break-even: the size at which two configurations take equally long, between a SLOWER and a FASTER"),
     )
 
     def __init__(self, view: View):
         super().__init__(view)
         self._across = ""
-        self._measure = "rate"
+        self._measure = ""  # chosen with a key; empty: the default of these runs
         self._state: object = None
         self._found: tuple[object, Findings | None] = (None, None)
         self._laid_out: tuple[object, Squares | None] = (None, None)
@@ -133,7 +133,7 @@ class SweepScreen(Frame):
         if not self.view.paused or self._state is None:  # a sweep goes on while its view is paused
             sweep = self.view.sweep
             going = (sweep.going, int(sweep.queue.spent)) if sweep is not None else None
-            self._state = (*self._layout_key, going, self._measure, self.query_one(HeatMap).size)
+            self._state = (*self._layout_key, going, self.measure, self.query_one(HeatMap).size)
         return self._state
 
     def table(self) -> Table:
@@ -145,6 +145,12 @@ class SweepScreen(Frame):
         return [(squares.across.name, *squares.across.values), *rows]
 
     @property
+    def measure(self) -> str:
+        """The chosen measure; by default the rate, or the time if a kernel skips work."""
+        squares = self._laid_out[1]
+        return self._measure or ("time" if squares is not None and squares.skips_work else "rate")
+
+    @property
     def _layout_key(self) -> tuple[object, ...]:
         """Whatever decides which square says what: a run began or ended, a cell was left out, another axis is wanted."""
         sweep, run = self.view.sweep, self.model.run
@@ -154,7 +160,7 @@ class SweepScreen(Frame):
     def show(self) -> None:
         squares = self.squares()
         self.query_one(Status).show((self.view.sweep, self.state()))
-        self.query_one(HeatMap).take(squares, self._measure)
+        self.query_one(HeatMap).take(squares, self.measure)
         self._say_where()
         self.query_one("#found", Update).show(self._sentences(squares))
         self._draw_curves(squares)
@@ -167,9 +173,9 @@ class SweepScreen(Frame):
         self.set_class(squares is not None and room - rows >= (MIN_CURVES if as_curves else MIN_DOTS), "-both")
         self._tell_run(squares, as_curves, room)
         if as_curves:
-            chart.show(figure(squares, self._measure, self._found[1], cursor[0]))
+            chart.show(figure(squares, self.measure, self._found[1], cursor[0]))
         else:
-            dots.take(squares, self._measure, cursor)
+            dots.take(squares, self.measure, cursor)
 
     def _tell_run(self, squares: Squares | None, as_curves: bool, room: int) -> None:
         """What is left below the dots of few runs, or without a map, tells of the marked run."""
@@ -235,7 +241,7 @@ class SweepScreen(Frame):
 
     def action_measure(self) -> None:
         measures = [*MEASURES]
-        self._measure = measures[(measures.index(self._measure) + 1) % len(measures)]
+        self._measure = measures[(measures.index(self.measure) + 1) % len(measures)]
         self.show_message(f"squares show {'the rate in relaxations/s' if self._measure == 'rate' else self._measure}")
 
     def action_view(self) -> None:
@@ -256,11 +262,11 @@ def _described(square: Square, squares: Squares, model: Model) -> str:
     run = square.run
     if run is None or run.state != "done":
         return square.why or (run_labels.outcome(run) if run is not None else square.state or "not run")
-    best = squares.best_rate
+    best = squares.best_speed
     words = [f"run {run.id}", f"{units.duration(run.seconds)} {units.spread(run.done.spread if run.done else None)}".strip()]
     words.append(units.rate(run.rate))
-    if run.rate and best:
-        words.append(f"{units.percent(run.rate / best)} of the best")
+    if best:
+        words.append(f"{units.percent(speed(run) / best)} of the best")
     return " · ".join([*words, run_labels.outcome(run, model)])
 
 

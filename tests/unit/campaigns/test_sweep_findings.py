@@ -152,9 +152,9 @@ def test_the_command_continues_a_recorded_sweep(tmp_path: Path, capsys: pytest.C
     first, second = tmp_path / "first.fwt.jsonl", tmp_path / "second.fwt.jsonl"
     assert main([*asked, "-n", "8,16", "--record", str(first)]) == 0
     capsys.readouterr()
-    assert main([*asked, "-n", "8,16,24", "--record", str(second), "--resume", str(first)]) == 0
+    assert main([*asked, "-n", "8,16,24,32", "--record", str(second), "--resume", str(first)]) == 0
     out = capsys.readouterr().out
-    assert len(load_model(second)[0].runs) == 1 and "(3 sizes)" in out
+    assert len(load_model(second)[0].runs) == 2 and "Fastest at n = 32" in out
     recorded = Path(__file__).resolve().parents[2] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"
     assert main([*asked, "-n", "8,16", "--resume", str(recorded)]) == 2
     assert "was recorded on NVIDIA H200, and a sweep continues only on its machine; omit it" in capsys.readouterr().err
