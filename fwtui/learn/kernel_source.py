@@ -41,10 +41,13 @@ class _Function(NamedTuple):
     node: ast.FunctionDef
 
 
-def source(kernel_id: str) -> tuple[SourcePart, ...]:
-    """Return the source of a kernel: the compiled functions of a rung, the current file of a user kernel."""
+def source(kernel_id: str, dense: bool = False) -> tuple[SourcePart, ...]:
+    """Return the source of a kernel: the compiled functions of a rung, the current file of a user kernel.
+
+    `dense`: if the kernel has functions for sparse graphs, return those that it launches without an elimination order.
+    """
     path = path_of(kernel_id)
-    return (_user_source(Path(path)),) if path else _rung_source(kernel_id)
+    return (_user_source(Path(path)),) if path else _rung_source(kernel_id, dense)
 
 
 def _user_source(path: Path) -> SourcePart:
@@ -61,13 +64,15 @@ def _user_source(path: Path) -> SourcePart:
 
 
 @cache
-def _rung_source(kernel_id: str) -> tuple[SourcePart, ...]:
+def _rung_source(kernel_id: str, dense: bool) -> tuple[SourcePart, ...]:
     """Return the functions of a kernel's ops in the order of the plan, each followed by the functions that it calls.
 
     A kernel without compiled functions is one part: its file.
     """
     kernel = registry()[kernel_id]
     modules = list(_modules(f"fwtui_kernels.{files()[kernel_id]}"))
+    if dense and kernel.ordered is not None:
+        modules = [*modules[1:], modules[0]]  # the functions of the rung below come first
     functions = [_Function(module, node) for module in modules for node in _compiled(_parsed(module))]
     runs: dict[_Function, set[str]] = {}
     ops_by_function: dict[_Function, set[str]] = {}
