@@ -22,10 +22,10 @@ from fwtui.tui.app.ui_state import SavedUiState
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.dialogs import DefinitionList, HelpScreen, PromptScreen
 from fwtui.tui.learn import screen as learn_screen
-from fwtui.tui.learn.course_words import CourseAnswer, CourseWords, GuessInput
+from fwtui.tui.learn.course_panel import CourseAnswer, CourseText, GuessInput
 from fwtui.tui.learn.distance_grid import DistanceGrid, distance_text
 from fwtui.tui.learn.screen import LearnScreen
-from fwtui.tui.learn.source_words import GUTTER, SourceWords, _numbered
+from fwtui.tui.learn.source_view import GUTTER, SourceView, _numbered
 from fwtui.tui.widgets.matrix import MatrixPicture
 from fwtui_kernels import registry
 
@@ -90,7 +90,7 @@ async def test_an_empty_guess_shows_the_answer_and_an_invalid_one_is_refused(liv
 async def test_a_narrow_screen_shows_the_lesson_or_the_matrix_and_a_wide_one_both(live: FakeLive) -> None:
     app = begun(live, "blocked")
     async with opened(app, size=NARROW) as pilot:
-        words, grid = app.screen.query_one(CourseWords), app.screen.query_one(DistanceGrid)
+        words, grid = app.screen.query_one(CourseText), app.screen.query_one(DistanceGrid)
         assert words.region.area and not grid.region.area
         assert screen_of(app, LearnScreen).stepping.position == 0
         await press(pilot, "colon", "w")
@@ -332,7 +332,7 @@ async def test_the_source_follows_what_runs_and_the_kernel_itself_is_compared_on
             assert f" ▌ def {name}:" in text
             await press(pilot, "full_stop")
         place = learning.screen.query_one("#source")
-        words = learning.screen.query_one(SourceWords)
+        words = learning.screen.query_one(SourceView)
         await press(pilot, "pagedown")
         assert place.scroll_y > words.begins, "the page keys read on"
         before = place.scroll_y

@@ -18,7 +18,7 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.user_kernel_registry import known_kernels
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
-from fwtui.tui.learn.source_words import Running, SourceWords
+from fwtui.tui.learn.source_view import Running, SourceView
 from fwtui.tui.widgets import run_labels
 from fwtui.tui.widgets.run_text import meter
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, hanging_indent, line
@@ -134,8 +134,8 @@ class PlannedPanel(Container):
         with VerticalScroll(id="planned-words", can_focus=False):
             yield PlannedWords(None)
         with VerticalScroll(id="code", can_focus=False):
-            yield SourceWords(Running(""))
+            yield SourceView(Running(""))
 
     def show(self, subject: PlannedSubject | None) -> None:
         self.query_one(PlannedWords).show(subject)
-        self.query_one(SourceWords).show(Running(subject.experiment.kernel if subject is not None else ""))
+        self.query_one(SourceView).show(Running(subject.experiment.kernel if subject is not None else ""))

@@ -158,7 +158,7 @@ class StepPosition(NamedTuple):
     compare_key: str
 
 
-class StepWords(TextPanel[StepPosition]):
+class StepText(TextPanel[StepPosition]):
     """Which step of which round this is, and what it did to the marked cell."""
 
     def draw(self, subject: StepPosition, width: int) -> Sequence[Content]:
@@ -222,7 +222,7 @@ def _agreement(subject: StepPosition) -> str:
     return f"✓ the kernel itself, {where}, has the same distances {after}"
 
 
-class LessonWords(TextPanel[tuple[str, str] | None]):
+class KernelText(TextPanel[tuple[str, str] | None]):
     """The idea of a kernel, by its id, why it suits the hardware, and the key that explains terms; nothing beside the course."""
 
     def draw(self, subject: tuple[str, str], width: int) -> Sequence[Content]:

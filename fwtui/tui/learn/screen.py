@@ -24,9 +24,9 @@ from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import View
 from fwtui.tui.learn import actions
-from fwtui.tui.learn.course_words import CourseAnswer, CourseWords, GuessInput, GuessLine, Lesson
-from fwtui.tui.learn.distance_grid import DistanceGrid, Legend, LessonWords, StepPosition, StepWords, distance_text
-from fwtui.tui.learn.source_words import LEGEND, Running, SourceWords
+from fwtui.tui.learn.course_panel import CourseAnswer, CourseText, GuessInput, GuessLine, Lesson
+from fwtui.tui.learn.distance_grid import DistanceGrid, KernelText, Legend, StepPosition, StepText, distance_text
+from fwtui.tui.learn.source_view import LEGEND, Running, SourceView
 from fwtui.tui.watch.opening import pick_watched, watch
 from fwtui.tui.widgets.matrix import MatrixPicture
 
@@ -42,7 +42,7 @@ class LearnScreen(Frame):
     LearnScreen #source { height: 1fr; min-height: 4; border-top: solid $border-blurred; border-title-color: $text-muted; }
     LearnScreen.-flat #source { border-top: none; }
     LearnScreen DistanceGrid { max-width: 100%; }
-    LearnScreen LessonWords { margin-top: 1; }
+    LearnScreen KernelText { margin-top: 1; }
     LearnScreen MatrixPicture { display: none; width: 36; height: 18; margin-top: 1; padding-left: 4; }
     LearnScreen CourseAnswer { margin-bottom: 1; }
     LearnScreen #left.-spare { max-width: 46; }
@@ -51,10 +51,10 @@ class LearnScreen(Frame):
     LearnScreen.-course #words { max-height: 70%; }
     LearnScreen.-narrow.-course #words { height: 1fr; max-height: 100%; }
     LearnScreen.-narrow.-course #source { display: none; }
-    LearnScreen.-course CourseWords, LearnScreen.-course CourseAnswer { display: block; }
-    LearnScreen CourseWords, LearnScreen CourseAnswer { display: none; }
-    LearnScreen.-narrow.-course #left, LearnScreen.-narrow.-course StepWords { display: none; }
-    LearnScreen.-narrow.-course LessonWords { display: none; }
+    LearnScreen.-course CourseText, LearnScreen.-course CourseAnswer { display: block; }
+    LearnScreen CourseText, LearnScreen CourseAnswer { display: none; }
+    LearnScreen.-narrow.-course #left, LearnScreen.-narrow.-course StepText { display: none; }
+    LearnScreen.-narrow.-course KernelText { display: none; }
     """
     PLACE = "learn"
     PANEL = "#words"
@@ -91,14 +91,14 @@ class LearnScreen(Frame):
                 yield MatrixPicture()
             with Container(id="right"):
                 with VerticalScroll(id="words", can_focus=False):
-                    yield CourseWords(None)
+                    yield CourseText(None)
                     yield GuessLine()
                     yield CourseAnswer(None)
-                    yield StepWords(self._place)
-                    yield LessonWords(None)
+                    yield StepText(self._place)
+                    yield KernelText(None)
                 with VerticalScroll(id="source", can_focus=False) as code:
                     code.border_title = LEGEND
-                    yield SourceWords(self._op)
+                    yield SourceView(self._op)
 
     def on_mount(self) -> None:
         self._playing = self.set_interval(PLAYED_SECONDS, self.play_on, pause=True)
@@ -126,11 +126,11 @@ class LearnScreen(Frame):
         half = 2 if self.has_class("-narrow") else 1
         self.query_one(DistanceGrid).styles.max_height = max(self.query_one("#learn").size.height // half - 1, 2)
         self.query_one(DistanceGrid).show()
-        self.query_one(CourseWords).show(lesson)
+        self.query_one(CourseText).show(lesson)
         self.query_one(GuessLine).show(lesson.page if lesson is not None else None)
         self.query_one(CourseAnswer).show(lesson)
-        self.query_one(StepWords).show(self._place)
-        self.query_one(LessonWords).show((self.stepping.experiment.kernel, self.key_of("help")) if lesson is None else None)
+        self.query_one(StepText).show(self._place)
+        self.query_one(KernelText).show((self.stepping.experiment.kernel, self.key_of("help")) if lesson is None else None)
         self._follow_source()
         cited = lesson.page.cited if lesson is not None and self.matrix_seen else None
         run, t = (cited.run, cited.model.t) if cited is not None else (None, 0.0)
@@ -139,7 +139,7 @@ class LearnScreen(Frame):
 
     def _follow_source(self) -> None:
         """Light what the present step runs; where that has changed, bring it into view."""
-        words, running = self.query_one(SourceWords), self._op
+        words, running = self.query_one(SourceView), self._op
         if words.subject != running:
             words.show(running)
             place = self.query_one("#source")

@@ -127,7 +127,7 @@ def code(s: RunSubject, width: int) -> list[Content]:
     """Return the inner loop of the kernel of a run without PC samples, while it is running and after it has succeeded."""
     if s.run.state not in ("running", "done") or s.run.ranks or main_samples(s.run) is not None:
         return []
-    from fwtui.tui.learn.source_words import excerpt  # it brings the highlighter, which the first frame does without
+    from fwtui.tui.learn.source_view import excerpt  # it brings the highlighter, which the first frame does without
 
     return excerpt(s.run.experiment.kernel, MAX_CODE, width)
 

@@ -29,7 +29,7 @@ class Running(NamedTuple):
     op: str = ""
 
 
-class SourceWords(TextPanel[Running]):
+class SourceView(TextPanel[Running]):
     """No line is cut: long ones wrap. `begins` holds the first rows of the op that runs."""
 
     begins = 0  # row of the function of the op that runs

@@ -30,7 +30,7 @@ class Lesson(NamedTuple):
     note: str = ""  # how long the course takes, or where it goes on
 
 
-class CourseWords(TextPanel["Lesson | None"]):
+class CourseText(TextPanel["Lesson | None"]):
     """What a step says, up to its question."""
 
     def draw(self, subject: Lesson, width: int) -> Sequence[Content]:
