@@ -84,7 +84,7 @@ async def test_an_empty_guess_shows_the_answer_and_an_invalid_one_is_refused(liv
         text = await go(pilot, "end", "right_parenthesis")
         assert f"{STEPS} of {STEPS}" in text and "this is the last step" in text
         text = await go(pilot, "9", "0", "enter")
-        assert "All of it, n 4096" in text and "Serial CPU" in text and "1.00x" in text and "Look-ahead" in text
+        assert "All kernels of the course, n 4096" in text and "Serial CPU" in text and "1.00x" in text and "Look-ahead" in text
 
 
 async def test_a_narrow_screen_shows_the_lesson_or_the_matrix_and_a_wide_one_both(live: FakeLive) -> None:
@@ -188,7 +188,7 @@ async def test_a_step_that_cannot_run_here_is_not_offered(live: FakeLive, monkey
 async def test_the_course_shows_its_duration_and_where_it_continues(live: FakeLive) -> None:
     app = begun(live, "blocked", last_visit=SavedUiState(course="blocked"))
     async with opened(app, size=NARROW) as pilot:
-        assert "going on at step 4; Home starts at the beginning" in await go(pilot)
+        assert "continued at step 4; Home opens the first step" in await go(pilot)
         text = await go(pilot, "home")
         assert (
             f"1 of {STEPS}" in text
@@ -252,7 +252,7 @@ def learning(live: FakeLive) -> FwtuiApp:
 async def test_a_plan_is_followed_forwards_and_backwards(learning: FwtuiApp) -> None:
     async with opened(learning) as pilot:
         shown_first = await keyed(pilot)
-        assert "the graph itself" in shown_first and "Katz-Kider · n 8 · tile 4 · seed 7" in shown_first
+        assert "before the first step: edge weights" in shown_first and "Katz-Kider · n 8 · tile 4 · seed 7" in shown_first
         assert "step 1 of 6 · round 1 of 2" in await keyed(pilot, "colon")
         assert "k = 3" in await keyed(pilot, "full_stop")
         assert "step 2 of 6" in await keyed(pilot, "full_stop")
@@ -342,7 +342,7 @@ async def test_the_source_follows_what_runs_and_the_kernel_itself_is_compared_on
         for words in ("has the same distances after each of 6 steps", "differs after step 3", "could not be compared: no numba"):
             await press(pilot, "V")
             await until(pilot, lambda words=words: all(word in screen_text(learning) for word in words.split()))
-        assert "V runs the kernel itself" in await keyed(pilot, "F"), "another graph has not been compared"
+        assert "V runs the kernel" in await keyed(pilot, "F"), "another graph has not been compared"
 
 
 @pytest.mark.parametrize("width", [40, 60, 100])

@@ -213,8 +213,8 @@ async def test_the_footer_shows_the_active_keys_also_in_an_input_field(dashboard
         await press(pilot)
         assert isinstance(dashboard.screen, HelpScreen)
         await press(pilot, "escape")
-        assert "this is the graph itself: the beginning" in await keyed(pilot, "6", "comma")
-        assert "these are the distances: the end" in await keyed(pilot, "end", "full_stop")
+        assert "this is the graph before the first step" in await keyed(pilot, "6", "comma")
+        assert "this is the last step" in await keyed(pilot, "end", "full_stop")
         live.pace = 1
         await press(pilot, "alt+1")
         dashboard.screen.query_one("#field-n").focus()

@@ -81,7 +81,7 @@ class WarpSubject(NamedTuple):
     listing: Listing | None
     chosen: int  # index into hotspots
     occupancy: Occupancy | None
-    issue_limit: float | None  # relaxations a second
+    issue_limit: float | None  # relaxations per second
     gains: Mapping[str, float]  # by stall reason: bound of the run's speedup without it
 
     @property

@@ -1,1 +1,1 @@
-"""The place to learn: a small graph followed through a kernel's plan, its lesson and its source."""
+"""The Learn screen: a kernel's plan on a small graph, step by step, the course, and the source."""

@@ -1,4 +1,4 @@
-"""The actions of the place to learn: rows of the table, and why they can do nothing now."""
+"""The actions of the Learn screen."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from fwtui.tui.frame import bindings
 
 _no_course = require(attrgetter("course_open"), "the course is not open; {key[learn.course]} opens it")
 _not_begun = require(attrgetter("course_begun"), "the course is not open; {key[learn.course]} opens it")
-_no_matrix = require(attrgetter("matrix_seen"), "the matrix has no room beside the course; {key[learn.course]} shows it")
-_no_picture = require(attrgetter("course_open"), "only the course has a picture here; {key[learn.course]} opens it")
+_no_matrix = require(attrgetter("matrix_seen"), "the matrix has no room next to the course; {key[learn.course]} shows it")
+_no_picture = require(attrgetter("course_open"), "only the course has a matrix picture; {key[learn.course]} opens it")
 
 
 def _cannot_run(screen: Any) -> str | None:
@@ -32,25 +32,34 @@ _changed = partial(hidden, unavailable=_no_matrix, shows=True)
 
 BINDINGS = (
     bindings.COURSE,
-    look(")", "lesson(1)", "Next stop", "the next step of the course", _not_begun, "learn.next"),
-    hidden_look("(", "lesson(-1)", "Previous stop", "the step of the course before", _not_begun, "learn.before"),
-    bound("r", "run_here", "Run here", "run this step's kernel here; without a GPU in the simulator", _not_now, "learn.run"),
-    _stepped(".", "by('step', 1)", "Step", "to the next step", id="learn.step"),
-    _changed("comma", "by('step', -1)", "Step back", "a step back", id="learn.step.back"),
+    look(")", "lesson(1)", "Next step", "the next step of the course", _not_begun, "learn.next"),
+    hidden_look("(", "lesson(-1)", "Previous step", "the previous step of the course", _not_begun, "learn.before"),
+    bound(
+        "r", "run_here", "Run here", "run the kernel of this step here; without a GPU, in the simulator", _not_now, "learn.run"
+    ),
+    _stepped(".", "by('step', 1)", "Step", "the next step", id="learn.step"),
+    _changed("comma", "by('step', -1)", "Step back", "the previous step", id="learn.step.back"),
     _stepped(":", "by('k', 1)", "k on", "the next k", id="learn.on"),
-    _changed(";", "by('k', -1)", "k back", "one k back", id="learn.back"),
-    _changed("}", "by('round', 1)", "Next round", "to the next round", id="learn.round"),
-    _changed("{", "by('round', -1)", "Round back", "a round back", id="learn.round.back"),
-    hidden_look("home", "far(-1)", "Beginning", "to the first step, or to the graph itself", id="learn.home", key_display="Home"),
-    hidden_look("end", "far(1)", "End", "to the last step of the course, or to the distances", id="learn.end", key_display="End"),
-    _stepped("space", "walk", "Play", "one k after the other; again: pause", id="learn.play"),
+    _changed(";", "by('k', -1)", "k back", "the previous k", id="learn.back"),
+    _changed("}", "by('round', 1)", "Next round", "the next round", id="learn.round"),
+    _changed("{", "by('round', -1)", "Round back", "the previous round", id="learn.round.back"),
+    hidden_look(
+        "home",
+        "far(-1)",
+        "Beginning",
+        "the first step of the course, or the graph before any step",
+        id="learn.home",
+        key_display="Home",
+    ),
+    hidden_look("end", "far(1)", "End", "the last step of the course, or the final distances", id="learn.end", key_display="End"),
+    _stepped("space", "walk", "Play", "step through all k; press again to pause", id="learn.play"),
     _stepped("w", "weight", "Weight", "another weight for the marked edge", id="learn.weight"),
-    hidden_look("enter", "enter", "Go on", "guess, then the next step; or another weight", id="learn.enter", key_display="Enter"),
+    hidden_look("enter", "enter", "Continue", "guess, next step or another weight", id="learn.enter", key_display="Enter"),
     _changed("Z", "size", "Size", "another number of vertices", id="learn.size"),
-    _changed("F", "another", "Fresh graph", "another graph of this size", id="learn.another"),
+    _changed("F", "another", "New graph", "another graph of this size", id="learn.another"),
     _changed("k", "kernel(1)", "Kernel", "the next kernel of the ladder", id="learn.kernel"),
-    _changed("K", "kernel(-1)", "Kernel before", "the kernel before", id="learn.kernel.before"),
-    bound("V", "compare", "Verify", "run the kernel itself on this graph and compare every step", _no_matrix, "learn.verify"),
+    _changed("K", "kernel(-1)", "Previous kernel", "the previous kernel of the ladder", id="learn.kernel.before"),
+    bound("V", "compare", "Verify", "run the compiled kernel on this graph and compare every step", _no_matrix, "learn.verify"),
     replace(bindings.MOTION, unavailable=first_reason(_no_matrix, _no_picture)),
     bindings.CANCEL,
     replace(bindings.RECORD, show=False),

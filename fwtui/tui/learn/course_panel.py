@@ -1,4 +1,4 @@
-"""The steps of the course in words: guesses beside what the runs say, and the runs of this machine."""
+"""The course: the text of a step, the guess, the recorded answer, and the runs of this machine."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from fwtui.stream.events import Ordered
 from fwtui.tui.widgets.run_text import numbers_lines, parts_lines
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, line
 
-MAX_TYPED = 20  # characters of a guess
-ROWS_WITH_TREE = 30  # of a window that has room for a tree and the question below it
+MAX_GUESS = 20  # characters
+ROWS_WITH_TREE = 30  # rows of the screen from which a tree and the question have room
 
 
 class Lesson(NamedTuple):
     page: Page
-    hint: str  # which keys go on from here
-    note: str = ""  # how long the course takes, or where it goes on
+    hint: str  # keys that continue
+    note: str = ""  # duration of the course, or the step at which it continues
 
 
 class CourseText(TextPanel["Lesson | None"]):
-    """What a step says, up to its question."""
+    """The text of a step, up to its question."""
 
     def draw(self, subject: Lesson, width: int) -> Sequence[Content]:
         page, width = subject.page, min(width, MAX_COLUMNS)
@@ -43,7 +43,7 @@ class CourseText(TextPanel["Lesson | None"]):
         rows += [*line((recorded_words(page.cited) if page.cited is not None else "", MUTED)).wrap(width), line("")]
         for part in page.text:
             rows += _termed(part).wrap(width) if part else [line("")]
-        if page.answer is not None or self.app.size.height >= ROWS_WITH_TREE:  # the question is to be seen at once
+        if page.answer is not None or self.app.size.height >= ROWS_WITH_TREE:  # the question must be visible at once
             rows += _tree(page.cited.run.ordered if page.cited is not None else None, width)
         rows += [line(""), *line(("? ", f"{STRONG} $text-primary"), (page.ask, STRONG)).wrap(width)]
         if page.answer is None:
@@ -52,7 +52,7 @@ class CourseText(TextPanel["Lesson | None"]):
 
 
 class GuessLine(Horizontal):
-    """The line of the page in which a guess is typed."""
+    """The input line of a guess."""
 
     DEFAULT_CSS = """
     GuessLine { height: 1; max-width: 72; display: none; }
@@ -63,7 +63,7 @@ class GuessLine(Horizontal):
 
     def compose(self) -> ComposeResult:
         yield Static("  your guess: ", markup=False)
-        yield GuessInput(max_length=MAX_TYPED, compact=True, select_on_focus=False)
+        yield GuessInput(max_length=MAX_GUESS, compact=True, select_on_focus=False)
 
     @property
     def field(self) -> GuessInput:
@@ -77,18 +77,18 @@ class GuessLine(Horizontal):
             self.field.placeholder = page.hint
 
     def begin(self, typed: str = "") -> None:
-        """Go on with the guess, with what was typed already."""
+        """Focus the input and insert the characters that were typed before."""
         self.field.insert_text_at_cursor(typed)
         self.field.focus(scroll_visible=False)
 
     def end(self) -> None:
-        """Take the guess back, or hide it once it is answered."""
+        """Clear the input and release the focus."""
         self.field.clear()
         self.screen.set_focus(None)
 
 
 class GuessInput(Input):
-    """Keeps all keys while there is a guess in it, so that none of them does anything else."""
+    """The input of a guess; tab does not leave it."""
 
     def on_key(self, event: events.Key) -> None:
         if event.key in ("tab", "shift+tab"):
@@ -96,7 +96,7 @@ class GuessInput(Input):
 
 
 class CourseAnswer(TextPanel["Lesson | None"]):
-    """What the run answers to a step's question, what this machine answers, and how to go on."""
+    """The recorded answer to a step's question, the answer of this machine, and the keys that continue."""
 
     def draw(self, subject: Lesson, width: int) -> Sequence[Content]:
         if subject.page.problem:
@@ -104,17 +104,17 @@ class CourseAnswer(TextPanel["Lesson | None"]):
         page, width = subject.page, min(width, MAX_COLUMNS)
         rows = _answer(page, width) if page.answer is not None else []
         rows += _here(page, width)
-        rows += _climbed(page)
+        rows += _summary(page)
         return [*rows, line(""), *line((subject.hint, MUTED)).wrap(width)]
 
 
 def _termed(text: str) -> Content:
-    """A paragraph with the terms that it explains in bold."""
+    """Return a paragraph with the explained terms in bold."""
     return line(*((part, STRONG if place % 2 else "") for place, part in enumerate(TERM.split(text))))
 
 
 def _answer(page: Page, width: int) -> list[Content]:
-    """The guess beside the answer, bar by bar, and a sentence about it."""
+    """Return bars of the guess and of the answer, and a sentence."""
     answer = page.answer
     assert answer is not None and page.kind is not None
     rows = parts_lines(answer, page.guess, width) if answer.parts or not page.kind.hint else _numbers(page, width)
@@ -137,11 +137,11 @@ def _numbers(page: Page, width: int) -> list[Content]:
     return numbers_lines(page.kind, numbers, width)
 
 
-def _climbed(page: Page) -> list[Content]:
-    """Looking back at the end: every kernel of the course."""
+def _summary(page: Page) -> list[Content]:
+    """Return a row per kernel of the course; empty before its last step."""
     if not page.ladder:
         return []
-    rows = [line(""), line((f"All of it, n {page.ladder[0].run.n}", STRONG))]
+    rows = [line(""), line((f"All kernels of the course, n {page.ladder[0].run.n}", STRONG))]
     for rung in page.ladder:
         numbers = f"{units.duration(rung.run.seconds):>10}{units.rate(rung.run.rate):>18}{units.gain(rung.times):>9}"
         rows.append(line(f"  {truncate(rung.run.title, 30):<30}", (numbers, "$text-primary")))
@@ -154,12 +154,12 @@ def _here(page: Page, width: int) -> list[Content]:
         return []
     words = here.answer.words if here.answer is not None and page.answer is not None else here.reason
     if not words:
-        words = "done; guess, and it appears beside the recorded run"
+        words = "done; guess to see it next to the recorded run"
     return [*line((f"here, n {here.n}: ", MUTED), words).wrap(width), *_tree(here.ordered, width)]
 
 
 def _tree(ordered: Ordered | None, width: int) -> list[Content]:
-    """The elimination tree of a run of a sparse kernel."""
+    """Return the elimination tree of a run of a sparse kernel."""
     rows = tree(ordered, width) if ordered is not None else []
     if not rows:
         return []

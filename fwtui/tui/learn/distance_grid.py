@@ -1,4 +1,4 @@
-"""The distances of a small graph as numbers, and the words beside them: position, relaxation, path, lesson."""
+"""The distance matrix of a small graph as numbers; text on the step, the relaxation, the path and the kernel."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from fwtui.tui.frame.glossary import used
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, indented, line
 from fwtui_kernels.plan import EVERY
 
-LABELS = 4  # cells of a row's own number
-NUMBER = 4  # of a distance, and one more for its sign
+LABELS = 4  # cells of a row number
+NUMBER = 4  # cells of a distance; one more for its sign
 CELL = NUMBER + 1
-SIGNS = {"shorter": "*", "written": "'", "read": ".", "rest": " "}  # what colours say, for screens without them
+SIGNS = {"shorter": "*", "written": "'", "read": ".", "rest": " "}  # for screens without colours
 PARTS = ("rest", "read", "written", "shorter", "marked", "head")
 LABEL = 8
 
 
 class Legend(TextPanel[None]):
-    """What the signs and the tints of the matrix say."""
+    """The legend of signs and tints."""
 
     DEFAULT_CSS = "Legend { width: 42; }"
     NOTHING = (
@@ -45,7 +45,7 @@ class Legend(TextPanel[None]):
 
 
 def distance_text(distance: float) -> str:
-    """A distance in at most NUMBER cells; ∞ is no path."""
+    """Format a distance in at most NUMBER cells; ∞ means no path."""
     if distance == float("inf"):
         return "∞"
     whole = f"{distance:.0f}"
@@ -53,7 +53,7 @@ def distance_text(distance: float) -> str:
 
 
 class DistanceGrid(ScrollView, GridCursor, can_focus=True):
-    """Arrows and the mouse mark a cell; the row and the column of the present k are headed by k."""
+    """The matrix with a cursor; the heads of row and column k are marked `k=`."""
 
     ALLOW_SELECT = False
     DEFAULT_CSS = """
@@ -69,7 +69,7 @@ class DistanceGrid(ScrollView, GridCursor, can_focus=True):
     BINDINGS: ClassVar = [*DOWN, *ACROSS[:2]]
 
     def __init__(self, stepping: Stepping, marked: Callable[[], None]):
-        """`marked` is called when another cell is marked."""
+        """Call `marked` when the cursor moves."""
         super().__init__()
         self._marked = marked
         self._stepping = stepping
@@ -149,7 +149,7 @@ class DistanceGrid(ScrollView, GridCursor, can_focus=True):
 
 
 class StepPosition(NamedTuple):
-    """Everything that the words depend on; the stepping itself changes in place."""
+    """The state of the text: the position is copied, as the stepping changes in place."""
 
     stepping: Stepping
     at: tuple[int, int, int, int]  # edition, position, row, column
@@ -159,37 +159,38 @@ class StepPosition(NamedTuple):
 
 
 class StepText(TextPanel[StepPosition]):
-    """Which step of which round this is, and what it did to the marked cell."""
+    """The step, its round, and its effect on the marked cell."""
 
     def draw(self, subject: StepPosition, width: int) -> Sequence[Content]:
         s = subject.stepping
-        unknown = f"none known from {s.row} to {s.column} yet" if s.moment is not None else "no edge"
-        way = f"{' → '.join(map(str, s.path))}, length {distance_text(s.distances[s.row, s.column])}"
-        facts = [*_cell(s), ("path", way, "") if s.path else ("path", unknown, MUTED)]
+        unknown = f"none from {s.row} to {s.column} yet" if s.moment is not None else "no edge"
+        path = f"{' → '.join(map(str, s.path))}, length {distance_text(s.distances[s.row, s.column])}"
+        facts = [*_cell(s), ("path", path, "") if s.path else ("path", unknown, MUTED)]
         if s.negative_cycle:
-            facts.append(("cycle", "a cycle of negative length: there is no shortest path through it", "$text-error"))
+            facts.append(("cycle", "a cycle of negative length: paths through it have no shortest length", "$text-error"))
         rows = [part for row in _where(s) for part in row.wrap(width)]
-        hung_lines = [indented(line((f"{label:<{LABEL}}", MUTED)), words, width, style) for label, words, style in facts]
+        hung_lines = [indented(line((f"{label:<{LABEL}}", MUTED)), text, width, style) for label, text, style in facts]
         checked = indented(line((f"{'checked':<{LABEL}}", MUTED)), _agreement(subject), width)
         return [*rows, line(""), *chain(*hung_lines), line(""), *checked]
 
 
 def _where(s: Stepping) -> list[Content]:
+    """Return the graph and the position in the plan."""
     trace, moment = s.trace, s.moment
-    what = [trace.kernel.title, f"n {trace.n}"]
+    facts = [trace.kernel.title, f"n {trace.n}"]
     if trace.kernel.tiles:
-        what.append(f"tile {trace.shape.tile}")
-    what.append("weights changed by hand" if s.edited else f"seed {s.experiment.seed}")
-    rows = [line((" · ".join(what), STRONG))]
+        facts.append(f"tile {trace.shape.tile}")
+    facts.append("weights changed by hand" if s.edited else f"seed {s.experiment.seed}")
+    rows = [line((" · ".join(facts), STRONG))]
     if moment is None:
-        return [*rows, line(("the graph itself: direct edges, ∞ if there is none", MUTED))]
+        return [*rows, line(("before the first step: edge weights, ∞ if there is no edge", MUTED))]
     at = f"step {moment.step + 1} of {len(trace.plan)} · round {moment.round} of {trace.moments[-1].round} · "
     step = trace.plan[moment.step]
-    what = f" · k = {moment.k}" + f" · rank {step.rank}" * (trace.shape.ranks > 1)
+    work = f" · k = {moment.k}" + f" · rank {step.rank}" * (trace.shape.ranks > 1)
     if step.rank == EVERY:
         owner = moment.k // trace.shape.tile % trace.shape.ranks
-        what = f" · the row of tiles from {moment.k} on: rank {owner} sends it to all others"
-    return [*rows, line(at, (trace.kernel.phases[moment.phase], "$text-primary"), what)]
+        work = f" · rank {owner} broadcasts the row of tiles from {moment.k} on"
+    return [*rows, line(at, (trace.kernel.phases[moment.phase], "$text-primary"), work)]
 
 
 def _cell(s: Stepping) -> list[tuple[str, str, str]]:
@@ -211,19 +212,19 @@ def _agreement(subject: StepPosition) -> str:
     where = "in the simulator" if backend == "cuda" else "compiled for the CPU"
     found = subject.agreement
     if subject.comparing:
-        return f"running the kernel itself {where} …"
+        return f"running the kernel {where} …"
     if found is None:
-        return f"NumPy carries out the kernel's plan; {subject.compare_key} runs the kernel itself {where} and compares"
+        return f"NumPy executes the kernel's plan; {subject.compare_key} runs the kernel {where} and compares"
     if found.reason:
-        return f"the kernel itself could not be compared: {found.reason}"
+        return f"the kernel could not be compared: {found.reason}"
     if found.wrong is not None:
-        return f"the kernel itself {where} differs after step {found.wrong + 1}"
+        return f"the kernel {where} differs after step {found.wrong + 1}"
     after = f"after each of {found.looks} steps" if found.looks > 1 else "at the end"
-    return f"✓ the kernel itself, {where}, has the same distances {after}"
+    return f"✓ the kernel {where} has the same distances {after}"
 
 
 class KernelText(TextPanel[tuple[str, str] | None]):
-    """The idea of a kernel, by its id, why it suits the hardware, and the key that explains terms; nothing beside the course."""
+    """The summary and lesson of a kernel, given its id and the key of the glossary; empty next to the course."""
 
     def draw(self, subject: tuple[str, str], width: int) -> Sequence[Content]:
         id, key = subject

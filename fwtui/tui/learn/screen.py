@@ -1,4 +1,4 @@
-"""The place to learn: follow a small graph through a kernel's plan, k by k, and change it; a course leads through them."""
+"""The Learn screen: follow and change a small graph through a kernel's plan, k by k, or take the course."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ class LearnScreen(Frame):
     STRIP = False
     AUTO_FOCUS = "DistanceGrid"
     WORDS = (
-        ("k", "the vertex that paths may go through from now on; a cell is relaxed once for every k"),
-        ("step", "one launch of the kernel's plan; it goes through one k or through a tile of them"),
-        ("round", "one pivot block (or one k), with all that follows from it"),
+        ("k", "the vertex that paths may use from this step on; a cell is relaxed once for every k"),
+        ("step", "one launch of the kernel's plan; it covers one k or a tile of them"),
+        ("round", "one pivot block (or one k) and the steps that depend on it"),
         ("written .. read", "' and a tint: the step writes the cell; . and a lighter one: it reads it; *: it became shorter"),
-        ("path", "the vertices of the shortest path that is known by now"),
+        ("path", "the vertices of the shortest path found so far"),
         ("course", "steps from one core to the fastest kernel; each asks a question that a recorded run answers"),
-        ("recorded, here", "what the run in the session file says, and what this machine said when it ran the same"),
+        ("recorded, here", "the result of the run in the session file, and the result on this machine"),
     )
     MOVES = ("The matrix", (*DOWN, *ACROSS[:2]))
     BINDINGS: ClassVar = [*actions.BINDINGS]
@@ -76,11 +76,11 @@ class LearnScreen(Frame):
         super().__init__(view)
         assert view.source is not None
         self.source = view.source
-        self.course_open = False  # whether the course is shown now
-        self.course_begun = False  # whether it ever was: its steps can be gone through from the matrix too
+        self.course_open = False  # the course is visible
+        self.course_begun = False  # the course was opened before; its steps can be changed from the matrix too
         self.stepping: Stepping = stepping()
-        self._resumed = 0  # place of the step that the course continues with
-        self._agreement: tuple[int | None, Agreement | None] = (None, None)  # an edition, and the outcome; None: not yet
+        self._resumed = 0  # index of the step at which the course continues
+        self._agreement: tuple[int | None, Agreement | None] = (None, None)  # an edition and its result; None: pending
         self._stop = Event()
 
     def body(self) -> ComposeResult:
@@ -110,7 +110,7 @@ class LearnScreen(Frame):
             self._open_wanted()
 
     def _open_wanted(self) -> None:
-        """The step that another place asks for."""
+        """Open the step that another screen requested."""
         name, self.view.lesson = self.view.lesson, ""
         if name:
             self.open_step(name)
@@ -138,27 +138,27 @@ class LearnScreen(Frame):
         self.query_one("#left").set_class(lesson is not None and not self.has_class("-narrow"), "-spare")
 
     def _follow_source(self) -> None:
-        """Light what the present step runs; where that has changed, bring it into view."""
-        words, running = self.query_one(SourceView), self._op
-        if words.subject != running:
-            words.show(running)
-            place = self.query_one("#source")
-            self.call_after_refresh(lambda: place.scroll_to(y=words.top(place.size.height), animate=False))
+        """Mark the functions of the current step, and scroll to them if they changed."""
+        view, running = self.query_one(SourceView), self._op
+        if view.subject != running:
+            view.show(running)
+            scroll = self.query_one("#source")
+            self.call_after_refresh(lambda: scroll.scroll_to(y=view.top(scroll.size.height), animate=False))
 
     @property
     def _op(self) -> Running:
         s = self.stepping
-        return Running(s.experiment.kernel, s.trace.plan[s.moment.step].op if s.moment is not None else "")
+        return Running(s.experiment.kernel, s.trace.plan[s.moment.step].op if s.moment is not None else "", dense=True)
 
     def action_scroll_panel(self, direction: int) -> None:
-        """Through the words, and then through the source."""
+        """Scroll the text, and then the source."""
         words, code = self.query_one("#words"), self.query_one("#source")
         inside = code.scroll_y > 0 if direction < 0 else words.scroll_y >= words.max_scroll_y
         place = code if inside and code.display else words
         place.scroll_relative(y=direction * place.scrollable_content_region.height, animate=False)
 
     def action_enter(self) -> None:
-        """In the course begin a guess, and with the answer seen go to the next step."""
+        """Begin a guess, or open the next step if it is answered; outside the course, change a weight."""
         if not self.course_open:
             self.action_weight()
         elif self.progress.answered:
@@ -174,16 +174,16 @@ class LearnScreen(Frame):
         return StepPosition(s, at, found if here else None, here and found is None, self.key_of("learn.verify"))
 
     def action_by(self, part: str, direction: int) -> None:
-        """Forward or back by one k, one step, one round, or to the end."""
+        """Move by one k, one step, one round, or to an end."""
         trace, before = self.stepping.trace, self.stepping.position
         amount = {"k": 1, "all": len(trace.moments)}.get(part)
         self.stepping.go(trace.next_of(part, before, direction) if amount is None else before + direction * amount)
         if self.stepping.position == before:
-            self.show_message("these are the distances: the end" if before else "this is the graph itself: the beginning")
+            self.show_message("this is the last step" if before else "this is the graph before the first step")
         self.update()
 
     def action_far(self, direction: int) -> None:
-        """To one of the ends: of the course, or of the plan."""
+        """Go to the first or last step of the course, or of the plan."""
         if not self.course_open:
             self.action_by("all", direction)
             return
@@ -202,7 +202,7 @@ class LearnScreen(Frame):
         self.update()
 
     def play_on(self) -> None:
-        """The next step, or the end of playing."""
+        """Advance by one k, or stop at the end."""
         if self.stepping.position >= len(self.stepping.trace.moments):
             self.plays = False
             self._playing.pause()
@@ -212,12 +212,12 @@ class LearnScreen(Frame):
         s = self.stepping
         edge = f"Weight of the edge from {s.row} to {s.column}"
         before = "-" if s.weights[s.row, s.column] == float("inf") else distance_text(s.weights[s.row, s.column])
-        self._ask(edge, before, "a whole number; - is no edge", lambda text: s.set_weight(parse_weight(text)))
+        self._ask(edge, before, "an integer, or - for no edge", lambda text: s.set_weight(parse_weight(text)))
 
     def action_size(self) -> None:
         def choose(text: str) -> None:
             if not (text.isascii() and text.isdecimal() and len(text) < 5):
-                raise Refused(f"{text[:20]!r} is not a number of vertices; type one such as 8")
+                raise Refused(f"{text[:20]!r} is not a number of vertices; enter an integer such as 8")
             self.stepping.choose(n=int(text))
 
         self._ask("Number of vertices", str(self.stepping.trace.n), "up to 24", choose)
@@ -233,7 +233,7 @@ class LearnScreen(Frame):
         self.follow(ids[(ids.index(self.stepping.experiment.kernel) + direction) % len(ids)])
 
     def follow(self, kernel: str) -> None:
-        """Another kernel on the same graph."""
+        """Switch to another kernel on the same graph."""
         self._try(partial(self.stepping.choose, kernel=kernel))
 
     def _try(self, change: Callable[[], None]) -> None:
@@ -255,14 +255,14 @@ class LearnScreen(Frame):
         self.update()
 
     def _compared(self, edition: int, agreement: Agreement) -> None:
-        """The kernel itself has run on the graph of that edition."""
+        """Take the result of running the kernel on the graph of that edition."""
         if self._agreement == (edition, None):
             self._agreement = (edition, agreement)
         self.update()
 
     @cached_property
     def progress(self) -> CourseProgress:
-        """Raises Refused if there is no course that can be read."""
+        """Return the progress of the course. Raises Refused if the course cannot be read."""
         progress = CourseProgress(lessons())
         names = [step.name for step in progress.lessons.course]
         progress.go(names.index(self.view.step) if self.view.step in names else 0)
@@ -275,44 +275,44 @@ class LearnScreen(Frame):
 
     @property
     def matrix_seen(self) -> bool:
-        """Whether the matrix is shown, alone or beside the course."""
+        """Return True if the matrix is visible."""
         return not self.course_open or not self.has_class("-narrow")
 
     @property
     def lesson(self) -> Lesson | None:
-        """The page in words."""
+        """Return the page with its hints; None if the course is closed."""
         page = self.page
         if page is None:
             return None
         on, run, course, step = (self.key_of(f"learn.{name}") for name in ("enter", "run", "course", "step"))
-        words = []
+        hints = []
         if page.answer is None:
-            words += [f"0-9 and {on}: guess", f"{on} twice: the answer alone"]
+            hints += [f"0-9 and {on}: guess", f"{on} twice: show the answer"]
         elif page.number < page.of:
-            words.append(f"{on}: next step")
+            hints.append(f"{on}: next step")
         if self.rows.unavailable("run_here", ()) is None:
             prompts = self.progress.step.written.prompts
             where = "in the simulator" if not prompts and self.progress.simulates(self.view.has_gpu) else "here"
-            words.append(f"{run}: {'watch your own file' if prompts else f'run it {where}'}")
-        words.append(f"{step}: follow the matrix" if self.matrix_seen else f"{course}: follow the matrix")
-        return Lesson(page, " · ".join(words), self._note(page))
+            hints.append(f"{run}: {'watch your file' if prompts else f'run it {where}'}")
+        hints.append(f"{step if self.matrix_seen else course}: follow the matrix")
+        return Lesson(page, " · ".join(hints), self._note(page))
 
     def _note(self, page: Page) -> str:
-        """How long the course takes, where it begins; where it goes on, and how it begins again."""
+        """Return the duration at the first step, and the key for the first step where the course continues."""
         if page.number == 1:
             minutes = self.progress.lessons.minutes
-            return f"{page.of} steps, about {minutes} minutes; the course goes on where you stopped"
+            return f"{page.of} steps, about {minutes} minutes; the course continues where you stopped"
         if page.number == self._resumed + 1:
-            return f"going on at step {page.number}; {self.key_of('learn.home')} starts at the beginning"
+            return f"continued at step {page.number}; {self.key_of('learn.home')} opens the first step"
         return ""
 
     def open_step(self, name: str) -> None:
-        """Show the course at the step of that number or name."""
+        """Open the step with that number or name."""
         with self.reporting("error"):
             self._open(step_named(self.progress.lessons.course, name).number - 1)
 
     def action_course(self) -> None:
-        """Show the course, or the matrix alone."""
+        """Open or close the course."""
         if self.course_open:
             self.course_open = False
             self._course_shown()
@@ -320,12 +320,12 @@ class LearnScreen(Frame):
             self.action_lesson(0)
 
     def action_lesson(self, direction: int) -> None:
-        """Go to the next step, or the one before; 0 shows the one that was shown last."""
+        """Open the next or previous step; 0 opens the last visited one."""
         with self.reporting("error"):
             self._open(self.progress.place + direction)
 
     def on_key(self, event: Key) -> None:
-        """A digit begins a guess while a question is open; while one is open, any key goes on with it."""
+        """Begin a guess with a digit; keys continue a guess that has begun."""
         if self.page is None or not self.page.asks or isinstance(self.focused, Input) or "+" in event.key:
             return
         if event.key in DIGITS or self.query_one(GuessLine).field.value:
@@ -338,9 +338,7 @@ class LearnScreen(Frame):
         guess.begin(typed)
         enter = self.key_of("learn.enter")
         self.show_message(
-            f"{enter} answers; {self.key_of('back')} takes it back"
-            if typed
-            else f"a guess and {enter}, or {enter} alone for the answer"
+            f"{enter} answers; {self.key_of('back')} cancels" if typed else f"a guess and {enter}, or only {enter} for the answer"
         )
         self._see_guess()
 
@@ -349,7 +347,7 @@ class LearnScreen(Frame):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         if event.input.has_focus:
-            self._see_guess()  # which the key has let go
+            self._see_guess()  # the key has released the scroll position
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         with self.reporting():
@@ -367,13 +365,13 @@ class LearnScreen(Frame):
 
     @property
     def way_back(self) -> Callable[[], object] | None:
-        """As everywhere, but a guess that is being typed is taken back first."""
+        """Return the action of the Back key; it first cancels a guess."""
         return self._end_guess if isinstance(self.focused, GuessInput) else super().way_back
 
     def action_run_here(self) -> None:
         with self.reporting():
             if self.view.busy:
-                raise Refused("something is running already; cancel it or wait for its end")
+                raise Refused("a run is in progress; cancel it or wait for its end")
             prompts = self.progress.step.written.prompts
             if prompts:
                 pick_watched(self, lambda path: watch(self, path, "auto", prompts))
@@ -388,7 +386,7 @@ class LearnScreen(Frame):
         super().update(forced)
 
     def _advance(self) -> None:
-        """Start the next run of the step, once the one before is over."""
+        """Start the next run of the step when the previous one has finished."""
         experiment = self.progress.next_run(self.source.model) if self.course_begun and not self.view.busy else None
         if experiment is None:
             return

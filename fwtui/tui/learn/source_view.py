@@ -1,4 +1,4 @@
-"""A kernel's source beside its matrix: in colours, with the functions lit that the present step runs."""
+"""The source of a kernel with highlighting; the functions of the current step are marked."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ from fwtui.experiment.user_kernel_registry import known_kernels
 from fwtui.learn.kernel_source import SourcePart, source
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, line
 
-RUNS, RELAXES, GOES_ON = "▌", "*", "↪"
-LEGEND = f"{RUNS} runs now · {RELAXES} relaxes · {GOES_ON} the line goes on"
+RUNS, RELAXES, CONTINUED = "▌", "*", "↪"
+LEGEND = f"{RUNS} runs now · {RELAXES} relaxes · {CONTINUED} continued line"
 LIT = "on $primary 15%"
 GUTTER = 7  # cells of a line's number and signs
-MIN_CODE = 20  # cells of code in a line, however narrow the screen is
+MIN_CODE = 20  # cells of code in a line on the narrowest screen
 
 
 class Running(NamedTuple):
-    """A kernel by its id, and the op of the present step; empty at the beginning."""
+    """A kernel by its id, and the op of the current step; empty before the first step."""
 
     kernel: str
     op: str = ""
+    dense: bool = False  # the functions that small graphs launch
 
 
 class SourceView(TextPanel[Running]):
-    """No line is cut: long ones wrap. `begins` holds the first rows of the op that runs."""
+    """The source; long lines wrap."""
 
-    begins = 0  # row of the function of the op that runs
-    relaxes = 0  # and of the first relaxation that it does
+    begins = 0  # row of the function that runs
+    relaxes = 0  # row of its first relaxation
 
     def draw(self, subject: Running, width: int) -> Sequence[Content]:
         rows: list[Content] = []
         self.begins = self.relaxes = 0
-        for part in source(subject.kernel) if subject.kernel else ():
+        for part in source(subject.kernel, subject.dense) if subject.kernel else ():
             if subject.op in part.own:
                 self.begins = len(rows)
             rows.append(line((part.file, MUTED)))
@@ -51,14 +52,14 @@ class SourceView(TextPanel[Running]):
         return rows
 
     def top(self, height: int) -> int:
-        """The row to scroll to, so that a place of that many rows shows what runs, and its first relaxation if it can."""
+        """Return the row to scroll to, so that `height` rows show the running function, or else its first relaxation."""
         if self.relaxes < self.begins + height:
             return self.begins
         return self.relaxes - height // 2
 
 
 def excerpt(kernel: str, most: int, width: int) -> list[Content]:
-    """The first function of a kernel that relaxes, of a long one the lines around that; nothing of an unknown kernel."""
+    """Return at most `most` rows of the first function that relaxes, around the relaxation; empty for an unknown kernel."""
     parts = source(kernel) if kernel in known_kernels() else ()
     part = next((part for part in parts if part.relaxing), None)
     if part is None:
@@ -71,27 +72,27 @@ def excerpt(kernel: str, most: int, width: int) -> list[Content]:
 
 @lru_cache(maxsize=64)  # each step of a plan draws the same lines
 def _coloured(part: SourcePart) -> Sequence[Content]:
-    """The lines of a part, as far to the left as they go."""
+    """Return the highlighted lines of a part without common indentation."""
     text = dedent("\n".join(part.lines))
     return highlight(text, language="python" if part.file.endswith(".py") else "cpp", theme=_Theme).split("\n", allow_blank=True)
 
 
 def _numbered(number: int, code: Content, runs: bool, relaxes: bool, width: int) -> list[Content]:
-    """A line of the source in as many lines as it needs."""
+    """Return the rows of a source line."""
     indent = len(code.plain) - len(code.plain.lstrip())
     room = max(width - GUTTER, MIN_CODE)
     pieces = list(_broken(code, room, indent + 4))
     signs = ((RUNS if runs else " ", "$primary"), (RELAXES if relaxes else " ", f"{STRONG} $text-primary"))
     rows: list[Content] = []
     for place, piece in enumerate(pieces):
-        head = f"{number:>4} " if place == 0 else f"{GOES_ON:>4} "
+        head = f"{number:>4} " if place == 0 else f"{CONTINUED:>4} "
         style = " ".join([LIT] * runs + [STRONG] * relaxes)
         rows.append(line((head, MUTED), *signs, piece.pad_right(room - piece.cell_length).stylize(style) if style else piece))
     return rows
 
 
 def _broken(code: Content, room: int, indent: int) -> Iterator[Content]:
-    """A line cut into pieces that fit, after a space if possible; later pieces are indented."""
+    """Cut a line into pieces that fit, after a space if possible; later pieces are indented."""
     while code.cell_length > room:
         at = code.plain.rfind(" ", len(code.plain) - len(code.plain.lstrip()) + 1, room) + 1 or room
         yield code[:at].rstrip()
@@ -101,7 +102,7 @@ def _broken(code: Content, room: int, indent: int) -> Iterator[Content]:
 
 
 class _Theme(HighlightTheme):
-    """Quieter than Textual's: plain names have no colour of their own."""
+    """Highlighting without colours for plain names."""
 
     STYLES = {
         Token.Comment: "$text-muted italic",
