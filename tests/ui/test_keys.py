@@ -172,7 +172,7 @@ async def test_an_unavailable_key_shows_its_reason(dashboard: FwtuiApp) -> None:
         assert "Theme" in words and not {"Screenshot", "Keys", "Maximize"} & {*words}
         assert words and not any(said.endswith(": ") for said in words)
         assert any(said.startswith("Help: ") for said in words)
-        assert "the matrix has no room beside the course; t shows it" in await keyed(pilot, "6", "t", "full_stop")
+        assert "the matrix has no room next to the course; t shows it" in await keyed(pilot, "6", "t", "full_stop")
 
 
 async def test_a_replay_reports_its_end_only_at_the_end(replay_of: Replay) -> None:
