@@ -107,10 +107,7 @@ class CompareScreen(Frame):
             "reason",
             "the quantities that changed; the interval follows the verdict; a disturbed run is never FASTER",
         ),
-        (
-            "race by time",
-            "both runs at the same time after their start, slowed down; from the instrumented repetition",
-        ),
+        ("race by time", "both runs at the same time after their start, slowed down; from the instrumented repetition"),
         ("race by round", "both runs at the same point of the work, with the time that each needed"),
     )
 

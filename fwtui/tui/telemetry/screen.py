@@ -124,10 +124,7 @@ class TelemetryScreen(Frame):
         ("throttle", "█ while the GPU lowered its clocks, · while it did not, blank without readings"),
         ("0 to 700 W", "the ends of a track's scale: the limits of the GPU, if it reports them"),
         ("uneven", "one GPU does less than 90 % of the work of the busiest one: it waits, or has less to do"),
-        (
-            "NVLink",
-            "traffic of a GPU's links to other GPUs, sent plus received; one-way traffic fills at most half of the peak",
-        ),
+        ("NVLink", "traffic with other GPUs, sent plus received; one-way traffic fills at most half of the peak"),
     )
     MOVES: ClassVar = ("In the chart ({key[cursor]})", (*ACROSS, CHOOSE))
     BINDINGS: ClassVar = [

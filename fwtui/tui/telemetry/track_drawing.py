@@ -131,22 +131,23 @@ class TrackDrawing:
 
     def _run_labels(self) -> Row:
         """Return the kernels of the runs, each at the start of its band: the shown run, then the longest ones."""
-        cells, kinds = [" "] * self.window.columns, ["run"] * self.window.columns
-        order = sorted(self.stretches, key=lambda one: (one[0].id != self.shown, one[1] - one[2]))
-        for run, low, _ in order:
+        cells: list[Piece] = [(" ", "run")] * self.window.columns
+        for run, low, _ in sorted(self.stretches, key=lambda one: (one[0].id != self.shown, one[1] - one[2])):
             for label in (f"{run.id} {run.experiment.kernel}", str(run.id)):
                 start = min(low, self.window.columns - len(label))
-                if start >= 0 and not "".join(cells[max(0, start - 1) : start + len(label) + 1]).strip():
-                    cells[start : start + len(label)] = label
-                    kinds[start : start + len(label)] = ["shown" if run.id == self.shown else "run"] * len(label)
+                if start >= 0 and all(text == " " for text, _ in cells[max(0, start - 1) : start + len(label) + 1]):
+                    cells[start : start + len(label)] = [(character, self._kind(run)) for character in label]
                     break
-        return self._row(self._blank_gutter(), [*zip(cells, kinds, strict=True)])
+        return self._row(self._blank_gutter(), cells)
+
+    def _kind(self, run: Run) -> str:
+        return "shown" if run.id == self.shown else "run"
 
     def _run_bands(self) -> Row:
         cells = [(" ", "run")] * self.window.columns
         for run, low, high in self.stretches:
             band = f"┣{'━' * (high - low - 2)}┫" if high - low > 1 else "━"
-            cells[low:high] = [(character, "shown" if run.id == self.shown else "run") for character in band]
+            cells[low:high] = [(character, self._kind(run)) for character in band]
         title = (f"run {self.shown}", "shown") if self.run_readings else ("in view", "title")
         now = "now" if self.cursor is None else "cursor"
         if self.wide:
@@ -257,11 +258,15 @@ class TrackDrawing:
         if reasons and len(there) > 1:
             which = [str(gpu) for gpu, one in now.items() if throttled(one)]
             text = f"GPU {', '.join(which)}" if len(which) < 3 else f"{len(which)} GPUs"
-        room = 3 * COLUMN if self.wide else VALUE
         kind = "throttled" if reasons else "value" if mask is not None else "label"
+<<<<<<< HEAD
         short = truncate(text, room)
         aligned = f"{f'{short:>{COLUMN}}':<{room}}" if self.wide else f"{short:>{room}}"
         return self._row([(f"{'throttle':<{TITLE}}", "title"), (f"{aligned} ", kind)], cells)
+=======
+        text = f"{shortened(text, 3 * COLUMN):>{COLUMN}}{'':{2 * COLUMN}}"[: 3 * COLUMN] if self.wide else shortened(text, VALUE)
+        return self._row([(f"{'throttle':<{TITLE}}", "title"), (f"{text:>{VALUE}} ", kind)], cells)
+>>>>>>> 33ce14f7 (The labels of runs in the telemetry chart are drawn as one row of pieces)
 
     def _clock(self) -> list[Row]:
         """Return the time axis and its labels; the time under the cursor is at the left."""
