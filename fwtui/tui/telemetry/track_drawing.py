@@ -259,14 +259,8 @@ class TrackDrawing:
             which = [str(gpu) for gpu, one in now.items() if throttled(one)]
             text = f"GPU {', '.join(which)}" if len(which) < 3 else f"{len(which)} GPUs"
         kind = "throttled" if reasons else "value" if mask is not None else "label"
-<<<<<<< HEAD
-        short = truncate(text, room)
-        aligned = f"{f'{short:>{COLUMN}}':<{room}}" if self.wide else f"{short:>{room}}"
-        return self._row([(f"{'throttle':<{TITLE}}", "title"), (f"{aligned} ", kind)], cells)
-=======
-        text = f"{shortened(text, 3 * COLUMN):>{COLUMN}}{'':{2 * COLUMN}}"[: 3 * COLUMN] if self.wide else shortened(text, VALUE)
+        text = f"{truncate(text, 3 * COLUMN):>{COLUMN}}{'':{2 * COLUMN}}"[: 3 * COLUMN] if self.wide else truncate(text, VALUE)
         return self._row([(f"{'throttle':<{TITLE}}", "title"), (f"{text:>{VALUE}} ", kind)], cells)
->>>>>>> 33ce14f7 (The labels of runs in the telemetry chart are drawn as one row of pieces)
 
     def _clock(self) -> list[Row]:
         """Return the time axis and its labels; the time under the cursor is at the left."""
