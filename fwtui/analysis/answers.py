@@ -105,9 +105,9 @@ def in_short(a: events.Answers) -> list[str]:
     """A short form of the facts."""
     if a.note:
         return [a.note]
-    words = [f"{name} {distance(value)}" for name, value in (("diameter", a.diameter), ("radius", a.radius)) if value is not None]
-    words += [f"mean {number(round(a.mean, 2))}"] if a.mean is not None else []
-    return [*words, f"{_share(a)} reachable"]
+    parts = [f"{name} {distance(value)}" for name, value in (("diameter", a.diameter), ("radius", a.radius)) if value is not None]
+    parts += [f"mean {number(round(a.mean, 2))}"] if a.mean is not None else []
+    return [*parts, f"{_share(a)} reachable"]
 
 
 def histogram(a: events.Answers) -> list[tuple[str, int]]:

@@ -199,21 +199,21 @@ def outcome(model: Model, run: Run) -> str:
     if run.state != "done":
         message = run.done.message if run.done is not None else ""
         return run.state if message in ("", run.state) else f"{run.state}: {message}"
-    words = []
+    parts = []
     if run.simulated:
-        words.append(simulated(run))
+        parts.append(simulated(run))
     verdict = run.verdict
     if verdict is not None:
         if verdict.verdict == "negative cycle":
-            words.append("negative cycle " + " -> ".join(map(str, (*verdict.cycle, *verdict.cycle[:1]))))
+            parts.append("negative cycle " + " -> ".join(map(str, (*verdict.cycle, *verdict.cycle[:1]))))
         elif verdict.verdict == "verified":
-            words += ["verified"] * (not run.simulated)
+            parts += ["verified"] * (not run.simulated)
         else:
-            words.append(f"{VERDICTS.get(verdict.verdict, verdict.verdict).upper()}: {verdict.how}")
-    words += map(str, disturbances(run, model.evidence(run)))
+            parts.append(f"{VERDICTS.get(verdict.verdict, verdict.verdict).upper()}: {verdict.how}")
+    parts += map(str, disturbances(run, model.evidence(run)))
     if run.indicative:
-        words.append(f"low confidence: {run.indicative}")
-    return ", ".join(words) or "unverified"
+        parts.append(f"low confidence: {run.indicative}")
+    return ", ".join(parts) or "unverified"
 
 
 # tables that share several columns

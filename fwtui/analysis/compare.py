@@ -273,10 +273,10 @@ def differences(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, ...]:
     both = ours.options.keys() & theirs.options.keys()  # options of different kernels are not compared
     fields = [(field.name, _shown(field, ours), _shown(field, theirs)) for field in FIELDS if field.name not in HOW_MEASURED]
     fields += [(name, str(ours.options[name]), str(theirs.options[name])) for name in sorted(both)]
-    words = [f"{name} {one} against {other}" for name, one, other in fields if one != other]
+    lines = [f"{name} {one} against {other}" for name, one, other in fields if one != other]
     if entrant.device != baseline.device:
-        words.append(f"{entrant.device or 'an unknown machine'} against {baseline.device or 'an unknown machine'}")
-    return tuple(words)
+        lines.append(f"{entrant.device or 'an unknown machine'} against {baseline.device or 'an unknown machine'}")
+    return tuple(lines)
 
 
 def pairs(ours: Sequence[ComparedRun], theirs: Sequence[ComparedRun]) -> list[tuple[ComparedRun, ComparedRun]]:

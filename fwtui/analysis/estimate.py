@@ -54,7 +54,7 @@ def expect(
     return Expected(one, _passes(one, experiment, brief) + stages + _checking(runs, experiment) + compiling, compiling)
 
 
-def foreseen(model: Model, run: Run) -> float:
+def estimated_seconds(model: Model, run: Run) -> float:
     """Estimate the seconds of a repetition of a planned run: at the rate of its kernel's last run, else of its device's best."""
     done = [r for r in _timed(model) if r.device == run.device and r.relaxations and r.id != run.id]
     same_kernel = [r.relaxations / (r.seconds or 1.0) for r in done if r.experiment.kernel == run.experiment.kernel]

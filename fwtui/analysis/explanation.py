@@ -99,15 +99,14 @@ def speedup_causes(comparison: Comparison) -> tuple[str, ...]:
     if comparison.verdict not in (FASTER, SLOWER):
         return ()
     entrant, baseline, faster = comparison.entrant, comparison.baseline, comparison.verdict == FASTER
-    finite = [(gain, words) for gain, words in _quantities(entrant, baseline) if isfinite(gain) and gain > 0]
-    quantities = [(gain if faster else 1 / gain, words) for gain, words in finite]
-    largest = [words for gain, words in sorted(quantities, reverse=True) if gain >= MIN_RATIO][:MAX_CHANGES]
+    finite = [(gain, text) for gain, text in _quantities(entrant, baseline) if isfinite(gain) and gain > 0]
+    quantities = [(gain if faster else 1 / gain, text) for gain, text in finite]
+    largest = [text for gain, text in sorted(quantities, reverse=True) if gain >= MIN_RATIO][:MAX_CHANGES]
     if entrant.run.backend != baseline.run.backend:
         largest.insert(0, f"{entrant.device or 'a GPU'} instead of {baseline.device or 'a CPU'}")
     elif entrant.run.experiment.kernel == baseline.run.experiment.kernel:
-        differences = [
-            one for one in comparison.differs if not one.startswith(("dtype ", "devices "))
-        ]  # the quantities describe these
+        # the quantities describe a change of these two fields
+        differences = [one for one in comparison.differs if not one.startswith(("dtype ", "devices "))]
         largest = [*differences[:1], *largest]
     return tuple(largest)
 

@@ -156,14 +156,14 @@ def roofs_of(model: Model, run: Run) -> Roofs:
 
 def _cpu_roofs(model: Model, run: Run, rate: float | None, form: str, noisy: bool) -> Roofs:
     measured, facts = model.measured.get(run.device), cpu_facts(model, run)
-    copied, is_unreliable = (measured.copy_bytes_per_second, measured.copy_noisy) if measured is not None else (None, False)
+    copied, copy_noisy = (measured.copy_bytes_per_second, measured.copy_noisy) if measured is not None else (None, False)
     level = facts.level if facts is not None else None
     if facts is not None and level is not None and measured is not None and measured.levels:
-        copied, is_unreliable = (facts.limit.bytes_per_second, facts.limit.noisy) if facts.limit is not None else (None, False)
+        copied, copy_noisy = (facts.limit.bytes_per_second, facts.limit.noisy) if facts.limit is not None else (None, False)
     elif level:
         copied = None  # the bandwidth of a copy in memory does not bound a cache
     memory = the_level(level)
-    names = [name for name, one in (("peak rate", noisy), (f"bandwidth of {memory}", is_unreliable and copied)) if one]
+    names = [name for name, one in (("peak rate", noisy), (f"bandwidth of {memory}", copy_noisy and copied)) if one]
     forms = measured.forms if measured is not None else ()
     plain = next((one.relaxations_per_second for one in forms if one.form == "float32"), None)
     slower = plain if run.experiment.dtype == "float32" and plain and rate and plain < rate else None

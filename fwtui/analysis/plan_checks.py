@@ -149,7 +149,7 @@ def step_names(kernel: Kernel, plan: Sequence[Step]) -> list[str]:
     return [f"{kernel.phases.get(step.phase, step.phase)} of round {number}" for number, step in kernel.rounds(plan)]
 
 
-def words(rect: Rect) -> str:
+def describe_rect(rect: Rect) -> str:
     """Format a rectangle: rows 0-31, columns 32-63."""
     return f"{_span('row', rect.top, rect.bottom)}, {_span('column', rect.left, rect.right)}"
 
@@ -171,11 +171,11 @@ def _one_by_one(kernel: Kernel, plan: Sequence[Step], names: Sequence[str], side
                 sides = f"rows {rect.top} to {rect.bottom}, columns {rect.left} to {rect.right}"
                 return [f"{name} names a rectangle without cells ({sides}, ends not included); omit it"]
             if not (0 <= rect.top < rect.bottom <= side and 0 <= rect.left < rect.right <= side):
-                return [f"{name} names {words(rect)}, which is outside a matrix of {side} x {side}"]
+                return [f"{name} names {describe_rect(rect)}, which is outside a matrix of {side} x {side}"]
         for place, one in enumerate(step.writes):
             for other in step.writes[:place]:
                 if one.overlaps(other):
-                    return [f"{name} writes {words(_common(one, other))} twice"]
+                    return [f"{name} writes {describe_rect(_common(one, other))} twice"]
         for earlier in step.after:
             if not 0 <= earlier < index:
                 return [f"{name} (step {index}) waits for step {earlier}, which is not before it"]
@@ -191,7 +191,7 @@ def _races(plan: Sequence[Step], names: Sequence[str]) -> list[str]:
             first, second = second, first
         does = "writes" if race.first_writes and race.second_writes else "reads"
         kinds = (plan[race.first].phase, plan[race.second].phase)
-        sentences.setdefault(kinds, f"{first} writes {words(race.where)}, which {second} {does} at the same time")
+        sentences.setdefault(kinds, f"{first} writes {describe_rect(race.where)}, which {second} {does} at the same time")
     return list(sentences.values())
 
 
@@ -217,7 +217,7 @@ def _relaxed(kernel: Kernel, plan: Sequence[Step], names: Sequence[str], side: i
                 if (cells >= 0).any():
                     twice = _box(cells >= 0, rect)
                     before = names[int(cells.max())]
-                    return [f"{words(twice)} are relaxed over k = {k} twice, by {before} and by {names[index]}"]
+                    return [f"{describe_rect(twice)} are relaxed over k = {k} twice, by {before} and by {names[index]}"]
                 cells[...] = index
         done += step.cost.relaxations
         through.append(ks)

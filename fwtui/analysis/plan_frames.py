@@ -213,7 +213,7 @@ class Scene(NamedTuple):
     """A picture of the matrix: the highlighted rectangles and the caption."""
 
     side: int  # vertices
-    words: tuple[str, ...]  # captions, from the longest to the shortest
+    captions: tuple[str, ...]  # from the longest to the shortest
     sources: tuple[Rect, ...] = ()
     targets: tuple[Rect, ...] = ()
     filled: float = 0.0  # finished share of the rows, if no step is shown
@@ -294,6 +294,6 @@ def _lit(frames: PlanFrames, frame: PlanFrame, run: Run, about: str) -> Scene:
     count = f"{about}round {frame.round} of {frames.rounds}"
     phase = next((p.title for p in run.phase_names if p.key == frame.phase), frame.phase)
     short = f"{frame.round}/{frames.rounds}"
-    words = (f"{count} · {phase}", count, f"{about}{short} · {phase}", f"{about}{short}", short)
-    texts = words if frames.rounds > 1 else (f"{about}{phase}", phase)
-    return Scene(frames.side, texts, frame.sources, frame.targets, deal=frames.deal, sent=frame.sent)
+    captions = (f"{count} · {phase}", count, f"{about}{short} · {phase}", f"{about}{short}", short)
+    captions = captions if frames.rounds > 1 else (f"{about}{phase}", phase)
+    return Scene(frames.side, captions, frame.sources, frame.targets, deal=frames.deal, sent=frame.sent)

@@ -43,7 +43,7 @@ from fwtui.live.watch_events import (
 )
 from fwtui.live.watch_loop import DEFAULT_N, Benchmarks, WatchLoop, WatchRequest, resolve_watch_request
 from fwtui.machine.device_choice import settle_here
-from fwtui.stream.trials import Finding
+from fwtui.stream.kernel_tests import Finding
 
 VERDICTS = {None: "NOT TRIED", True: "RIGHT", False: "NOT RIGHT"}
 MARKS = {None: " ", True: "+", False: "!"}

@@ -194,8 +194,8 @@ def settle(experiment: Experiment, simulated: bool = False) -> Settled:
         runs_on = DeviceId("simulator")
     else:
         runs_on = DeviceId("cuda", ranks[0].gpu or 0) if ranks else device.on("cuda")
-    usual = kernel.tile_for(0 if experiment.file else experiment.n, simulated, experiment.dtype)
-    tile = experiment.tile or usual if usual else 0
+    default = kernel.tile_for(0 if experiment.file else experiment.n, simulated, experiment.dtype)
+    tile = experiment.tile or default if default else 0
     modes = ("eager",) if simulated else kernel.launch_modes
     options = {o.name: experiment.options.get(o.name, o.default) for o in kernel.options}
     code = code_of(kernel.id)
@@ -221,8 +221,8 @@ def defaults(gpu: bool) -> Experiment:
 
 def first_steps(gpu: bool) -> tuple[Experiment, Experiment]:
     """Return the first run of a new dashboard, and the faster one that it suggests next."""
-    usual = defaults(gpu) if gpu else changed(defaults(gpu), budget=FIRST_BUDGET)
-    return changed(usual, kernel="naive" if gpu else "serial"), usual
+    default = defaults(gpu) if gpu else changed(defaults(gpu), budget=FIRST_BUDGET)
+    return changed(default, kernel="naive" if gpu else "serial"), default
 
 
 def _check_choices(e: Experiment, kernel: Kernel, simulated: bool, options: Mapping[str, int]) -> None:
@@ -296,5 +296,5 @@ def _check_numbers(e: Experiment, kernel: Kernel, simulated: bool) -> None:
 
 
 def _one_of(values: Any) -> str:
-    words = [str(v) for v in values]
-    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words) or "none"
+    texts = [str(v) for v in values]
+    return " or ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts) or "none"

@@ -68,16 +68,16 @@ def functions(compiled: Callable[[Any], Any] = lambda function: function) -> Sim
         return (left << half) | right
 
     @compiled
-    def beside(i, j, apart, across):  # in a grid of that many columns, `apart` rows or columns from each other
-        along = ((i + apart == j) & (j % across >= apart)) | ((j + apart == i) & (i % across >= apart))
-        return along | (i + apart * across == j) | (j + apart * across == i)
+    def aligned(i, j, stride, across):  # in one row or column of a grid with `across` columns, `stride` cells from each other
+        along = ((i + stride == j) & (j % across >= stride)) | ((j + stride == i) & (i % across >= stride))
+        return along | (i + stride * across == j) | (j + stride * across == i)
 
     @compiled
     def junction(i, across):
         return (i % across % MOTORWAY == ZERO) & (i // across % MOTORWAY == ZERO)
 
     @compiled
-    def linked(kind, key, threshold, i, j, n, across):  # in both directions or in none
+    def linked(kind, key, threshold, i, j, n, across):  # symmetric: both directions or none
         hashed = cell_hash(key, i, j) ^ cell_hash(key, j, i)
         if kind == SMALL_WORLD:
             ahead = (j + n - i) % n
@@ -85,9 +85,9 @@ def functions(compiled: Callable[[Any], Any] = lambda function: function) -> Sim
         if kind == POWER_LAW:
             share = hashed >> _40
             return share * share < _HUBS // ((i + ONE) * (j + ONE))
-        street = beside(i, j, ONE, across) & toss(hashed, threshold)
+        street = aligned(i, j, ONE, across) & toss(hashed, threshold)
         if kind == ROAD:
-            return street | (beside(i, j, MOTORWAY, across) & junction(i, across) & junction(j, across))
+            return street | (aligned(i, j, MOTORWAY, across) & junction(i, across) & junction(j, across))
         return street
 
     return SimpleNamespace(

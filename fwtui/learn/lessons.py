@@ -145,7 +145,7 @@ class Lessons:
     def seconds(self, step: CourseStep) -> float:
         """Estimate the seconds of a step for a student: reading, the question, one playback of the matrix, and the local runs."""
         written = step.written
-        texts = (written.title, written.text, step.ask, written.afterwards, *(c.words for c in self.choices(step)))
+        texts = (written.title, written.text, step.ask, written.afterwards, *(c.text for c in self.choices(step)))
         count = sum(len(text.split()) for text in texts)
         played = stepping(changed(FIRST, kernel=written.kernel, n=written.follow)).trace.moments
         runs = BUDGET * (1 + step.kind.compares)

@@ -29,7 +29,7 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
 LARGEST_FILE = 2**18  # bytes
-MAX_TITLE, MAX_WORDS = 60, 200  # characters of a card that is read from afar
+MAX_TITLE, MAX_TEXT = 60, 200  # characters of a card that is read from afar
 MAX_NOTED = 8000  # characters of a card's notes
 MAX_SKETCHED = 40  # runs in a skeleton
 SKETCHED = {  # by kind of question: the title of its card, and the panel that shows its answer
@@ -109,7 +109,7 @@ class _Section:
         if found is None:
             raise Refused(f"{where}{quoted(before.strip())} is not a moment of a session; write {PLACES}")
         self.where, self.place, self.title = where, found, _within(where, "title", title.strip(), MAX_TITLE)
-        self.words: list[str] = []
+        self.body: list[str] = []
         self.notes: list[str] = []
         self.keys: dict[str, str] = {}
         self.answered = where  # position of its answer, for errors
@@ -118,13 +118,13 @@ class _Section:
         keyed = _KEY.fullmatch(line)
         if keyed is None or line.startswith("\\"):
             point = _POINT.match(line)
-            self.words.append(POINT + line[point.end() :] if point is not None else line.removeprefix("\\"))
+            self.body.append(POINT + line[point.end() :] if point is not None else line.removeprefix("\\"))
             return
         key, value = keyed[1].lower(), (keyed[2] or "").strip()
         if key not in KEYS:
             if similar := get_close_matches(key, KEYS, 1, 0.75):
                 raise Refused(f"{where}did you mean `{similar[0]}:`? Write \\ before {quoted(keyed[1])} for a plain line")
-            self.words.append(line)
+            self.body.append(line)
         elif key == "notes" and value:
             self.notes.append(value)
         elif key in self.keys:
@@ -137,11 +137,11 @@ class _Section:
         elif key == "point" and value not in PANELS:
             raise Refused(f"{where}there is no panel {quoted(value)}; choose one of {', '.join(PANELS)}")
         else:
-            self.keys[key] = _within(where, key, value, MAX_WORDS)
+            self.keys[key] = _within(where, key, value, MAX_TEXT)
             self.answered = where if key == "answer" else self.answered
 
     def marker(self) -> events.Marker:
-        words = _within(self.where, "text", " ".join(self.words), MAX_WORDS)
+        text = _within(self.where, "text", " ".join(self.body), MAX_TEXT)
         pointed, question, answer = (self.keys.get(key, "") for key in ("point", "question", "answer"))
         kind = KINDS.get(answer.lower())
         if kind is None and (similar := _nearly(answer)):
@@ -149,11 +149,11 @@ class _Section:
             raise Refused(
                 f"{self.answered}did you mean `answer: {similar}`? {kinds}; write \\ before {quoted(answer)} for a text"
             )
-        if words and (question or answer):
+        if text and (question or answer):
             raise Refused(f"{self.where}this cue card has a text and a question; begin a separate card for the question")
         if answer and not (question or kind):
             raise Refused(f"{self.answered}this answer has no question; write one above it, or choose one of {', '.join(KINDS)}")
-        if not (words or question or kind or self.title):
+        if not (text or question or kind or self.title):
             raise Refused(f"{self.where}this cue card is empty; write its text below the heading")
         if len(self.notes) > events.MAX_NOTES or sum(map(len, self.notes)) > MAX_NOTED:
             most = f"{events.MAX_NOTES} lines or {MAX_NOTED:,} characters"
@@ -161,7 +161,7 @@ class _Section:
         panel, _, span = pointed.partition(" ")
         first, _, last = span.strip().partition("-")
         lines = int(first or 0), int(last or first or 0)
-        cue_read = Cue(words or question, panel, bool(question or kind), kind, "", "", *lines)
+        cue_read = Cue(text or question, panel, bool(question or kind), kind, "", "", *lines)
         answer = "" if kind else answer.removeprefix("\\")
         return events.Marker(t=0.0, text=cue_read.text, title=self.title, answer=answer, notes=tuple(self.notes))
 
@@ -171,10 +171,10 @@ def _check_span(where: str, first: int, last: int) -> None:
         raise Refused(f"{where}{first}-{last} is not a range of 1 to {MAX_SOURCE} lines; write one such as 12-20")
 
 
-def _within(where: str, what: str, words: str, most: int) -> str:
-    if len(words) > most:
-        raise Refused(f"{where}the {what} has {len(words)} characters; shorten it to {most}, so that it is legible from afar")
-    return words
+def _within(where: str, part: str, text: str, most: int) -> str:
+    if len(text) > most:
+        raise Refused(f"{where}the {part} has {len(text)} characters; shorten it to {most}, so that it is legible from afar")
+    return text
 
 
 class SessionText(NamedTuple):
@@ -189,7 +189,7 @@ def text_of(path: Path) -> SessionText:
     with open_session(path) as session:
         there, sketched = places(session, unmarked=True), True
         parts = [f"# {session.header.title or stem(path)}\n"]
-        index, run = -1, None  # of the previous line that is not a marker
+        index, run = -1, None  # position and run of the previous line that is not a marker
         for line in session.lines():
             event = line.event
             if not isinstance(event, events.Marker):
@@ -197,10 +197,10 @@ def text_of(path: Path) -> SessionText:
                 continue
             cue = cue_of(event)
             sketched = sketched and not cue.directed
-            if cue.title or cue.words:
+            if cue.title or cue.body:
                 head = f"## {_place(there, LinePosition(index, event.t), run)}" + (f": {cue.title}" if cue.title else "")
-                card = ("", head, *_lines(cue), *(f"notes: {words}" for words in event.notes))
-                parts += [f"{words}\n" for words in card]
+                card = ("", head, *_lines(cue), *(f"notes: {note}" for note in event.notes))
+                parts += [f"{line}\n" for line in card]
         if sketched:
             parts += _skeleton(_first_runs(session))
     if len(parts) == 1:
@@ -264,23 +264,23 @@ def _answers(kind: QuestionKind, model: Model, run: Run) -> bool:
 
 def _place(there: Places, here: LinePosition, run: int | None) -> str:
     """Format a position so that `place` parses it to the same position."""
-    for runs, words in ((there.begins, f"run {run}"), (there.ends, f"run {run} end")):
-        if run is not None and runs.get(run) == here and place(words) is not None:
-            return words
+    for runs, moment in ((there.begins, f"run {run}"), (there.ends, f"run {run} end")):
+        if run is not None and runs.get(run) == here and place(moment) is not None:
+            return moment
     return f"{here.t:.9f}".rstrip("0").rstrip(".") + "s"
 
 
 def _lines(cue: Cue) -> Iterator[str]:
     if cue.panel:
         yield f"point: {cue.panel} {cue.span}".rstrip()
-    if cue.asks and cue.words:
-        yield f"question: {cue.words}"
+    if cue.asks and cue.body:
+        yield f"question: {cue.body}"
         if cue.answered:
             yield f"answer: {cue.kind.name if cue.kind is not None else _escaped(cue.answer)}"
-    elif cue.words:
-        for words in cue.lines:
-            special = words.startswith(("#", "\\")) or _POINT.match(words) or _KEY.fullmatch(words)
-            yield f"- {words.removeprefix(POINT)}" if words.startswith(POINT) else f"\\{words}" if special else words
+    elif cue.body:
+        for line in cue.lines:
+            special = line.startswith(("#", "\\")) or _POINT.match(line) or _KEY.fullmatch(line)
+            yield f"- {line.removeprefix(POINT)}" if line.startswith(POINT) else f"\\{line}" if special else line
 
 
 def _escaped(answer: str) -> str:

@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple
 from msgspec import Meta, Struct
 
 from fwtui.live.watch_events import CheckEnd, CheckStart, Report, WatchUpdate
-from fwtui.stream.trials import PLANNING, RIGHT, Finding, OperationResources
+from fwtui.stream.kernel_tests import PLANNING, RIGHT, Finding, OperationResources
 
 PHASES = {"pivot", "panels", "rest"}
 ALL_TILES = 3  # tiles in shared memory of a block that also has its results there

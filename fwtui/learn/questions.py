@@ -1,6 +1,6 @@
 """Questions that a run answers, and the cue cards of a lecture.
 
-A marker with the text `@panel ?kind words` highlights a panel and asks a question; `@source 12-20` shows these lines of the
+A marker with the text `@panel ?kind text` highlights a panel and asks a question; `@source 12-20` shows these lines of the
 run's recorded source.
 """
 
@@ -57,7 +57,7 @@ class GuessChoice(NamedTuple):
     """A choice of a guess."""
 
     key: str
-    words: str
+    text: str
 
 
 class AnswerBar(NamedTuple):
@@ -66,13 +66,13 @@ class AnswerBar(NamedTuple):
     key: str
     title: str
     amount: float
-    words: str
+    text: str
 
 
 class QuestionAnswer(NamedTuple):
     """The answer of a run: a number, or the keys of the correct parts (`right`)."""
 
-    words: str
+    text: str
     number: float | None = None
     right: tuple[str, ...] = ()
     parts: tuple[AnswerBar, ...] = ()
@@ -139,8 +139,8 @@ def _limiter(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer
         AnswerBar(key, TITLES.get(key, key), allowed[key], f"allow {units.counted(allowed[key], 'warp')}") for key in keys
     )
     share = theory.warps / theory.max_warps
-    words = f"{' and '.join(theory.limiters)}: {theory.warps} of {theory.max_warps} warps, {units.percent(share)}"
-    return QuestionAnswer(words, None, theory.limiters, parts)
+    text = f"{' and '.join(theory.limiters)}: {theory.warps} of {theory.max_warps} warps, {units.percent(share)}"
+    return QuestionAnswer(text, None, theory.limiters, parts)
 
 
 def _limiter_choices(entrant: ComparedRun) -> tuple[GuessChoice, ...]:
@@ -161,13 +161,13 @@ def _limit(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
     limit = limit_of(entrant.model, entrant.run)
     if limit is None or limit.share is None:
         raise Refused(f"the peak rate of the device of {entrant.label} is not measured; `fwtui doctor --measure` measures it")
-    words = f"{units.percent(limit.share)}: {units.rate(entrant.run.rate)} of {units.rate(limit.relaxations_per_second)}"
-    return QuestionAnswer(words, limit.share)
+    text = f"{units.percent(limit.share)}: {units.rate(entrant.run.rate)} of {units.rate(limit.relaxations_per_second)}"
+    return QuestionAnswer(text, limit.share)
 
 
 def _seconds(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
-    words = f"{units.duration(_seconds_of(entrant))}, {units.rate(entrant.run.rate)}"
-    return QuestionAnswer(words, entrant.run.seconds)
+    text = f"{units.duration(_seconds_of(entrant))}, {units.rate(entrant.run.rate)}"
+    return QuestionAnswer(text, entrant.run.seconds)
 
 
 def _seconds_of(entrant: ComparedRun) -> float:
@@ -245,7 +245,7 @@ def verdict(kind: QuestionKind, guess: float | str, answer: QuestionAnswer) -> s
 class Cue(NamedTuple):
     """The parts of a marker. A question without a kind has the answer in `answer`, if any."""
 
-    words: str
+    body: str
     panel: str = ""
     asks: bool = False
     kind: QuestionKind | None = None
@@ -257,7 +257,7 @@ class Cue(NamedTuple):
     @property
     def lines(self) -> list[str]:
         """The lines of the card: the text, and each list item on a separate line."""
-        first, *points = self.words.split(POINT)
+        first, *points = self.body.split(POINT)
         return [line.strip() for line in (first, *(POINT + point for point in points)) if line.strip()]
 
     @property
@@ -273,8 +273,8 @@ class Cue(NamedTuple):
     @property
     def in_short(self) -> str:
         """The panel and the text, else the title."""
-        words = self.words or self.title
-        return f"{PANELS[self.panel]}: {words}" if self.panel else words
+        short = self.body or self.title
+        return f"{PANELS[self.panel]}: {short}" if self.panel else short
 
     @property
     def span(self) -> str:
@@ -286,13 +286,13 @@ class Cue(NamedTuple):
         """The text that cue() splits into these parts, without title and answer."""
         pointed = f"@{self.panel} " * bool(self.panel) + f"{self.span} " * bool(self.span)
         question = f"?{self.kind.name if self.kind is not None else ''} " * self.asks
-        return f"{pointed}{question}{self.words}".strip()
+        return f"{pointed}{question}{self.body}".strip()
 
 
 def cue(text: str, title: str = "", answer: str = "") -> Cue:
-    """Split the text of a marker into panel, lines, question and words.
+    """Split the text of a marker into panel, lines, question and body.
 
-    An unknown panel or kind of question is part of the words. A question equal to the default text of a kind has that kind.
+    An unknown panel or kind of question is part of the body. A question equal to the default text of a kind has that kind.
     """
     rest, panel = text.strip(), ""
     pointed = _POINTED.match(rest)
@@ -304,9 +304,9 @@ def cue(text: str, title: str = "", answer: str = "") -> Cue:
     match = _QUESTION.match(rest)
     if match is None or match[1] not in ("", *KINDS):
         return Cue(rest, panel, title=title, answer=answer, first=first, last=last)
-    words = rest[match.end() :].strip()
-    kind = KINDS.get(match[1]) or next((kind for kind in KINDS.values() if kind.ask.lower() == words.lower()), None)
-    return Cue(words or (kind.ask if kind is not None else ""), panel, True, kind, title, answer, first, last)
+    body = rest[match.end() :].strip()
+    kind = KINDS.get(match[1]) or next((kind for kind in KINDS.values() if kind.ask.lower() == body.lower()), None)
+    return Cue(body or (kind.ask if kind is not None else ""), panel, True, kind, title, answer, first, last)
 
 
 def cue_of(marker: Marker) -> Cue:

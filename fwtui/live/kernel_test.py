@@ -19,7 +19,7 @@ from fwtui.common.process_limits import ProcessLimits
 from fwtui.common.text import sanitise
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.machine import hardware
-from fwtui.stream.trials import BROKEN, DIED, HUNG, LOADING, OVER, PRINTED, Begun, Finding, TrialRequest
+from fwtui.stream.kernel_tests import BROKEN, DIED, LOADING, OVER, PRINTED, TIMED_OUT, Begun, Finding, KernelTestRequest
 
 SECONDS = 20.0  # that a case may take; on a GPU most of it goes into compiling
 LOADING_SECONDS = 30.0  # that loading may take at least: numba may have to be read from a cold disk
@@ -53,7 +53,7 @@ def run_kernel_test(
     """
     if device.backend == "auto":
         device = FIRST_GPU if hardware.gpu_present() else DeviceId("simulator")
-    request = TrialRequest(
+    request = KernelTestRequest(
         kernel=kernel,
         path=str(path.resolve()) if path is not None else "",
         device=device,
@@ -71,7 +71,7 @@ def run_kernel_test(
                 if child.excess:
                     yield Finding(case=case, outcome=BROKEN, sentence=f"{_of(case)}the kernel {child.excess}")
                 else:
-                    yield Finding(case=case, outcome=HUNG, sentence=_hung(case, child.limit, child.stuck_at(request.path)))
+                    yield Finding(case=case, outcome=TIMED_OUT, sentence=_hung(case, child.limit, child.stuck_at(request.path)))
                 return
             try:
                 answer = msgspec.json.decode(line, type=Finding | Begun)

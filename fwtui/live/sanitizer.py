@@ -21,7 +21,7 @@ from fwtui.common.environment import worker_environment
 from fwtui.common.temporary_folder import temporary_folder
 from fwtui.common.text import sanitise
 from fwtui.live import ncu
-from fwtui.stream.trials import BROKEN, DOUBTFUL, LEFT_OUT, RIGHT, Begun, Finding, TrialRequest
+from fwtui.stream.kernel_tests import BROKEN, LEFT_OUT, RIGHT, UNRELIABLE, Begun, Finding, KernelTestRequest
 
 NAME = "compute-sanitizer"
 PLACES = ("/usr/local/cuda*/bin/compute-sanitizer", "/opt/cuda/bin/compute-sanitizer")
@@ -55,7 +55,7 @@ class SanitizerTool(NamedTuple):
     none: str
 
 
-def run_sanitizer(request: TrialRequest, stop: Event, seconds: float = SECONDS) -> Iterator[Finding]:
+def run_sanitizer(request: KernelTestRequest, stop: Event, seconds: float = SECONDS) -> Iterator[Finding]:
     """What each check finds in the smallest graphs; nothing more once another thread sets `stop`. Takes a GPU."""
     tool = ncu.installed(NAME, PLACES)
     if tool is None:
@@ -69,7 +69,7 @@ def run_sanitizer(request: TrialRequest, stop: Event, seconds: float = SECONDS) 
         yield finding
 
 
-def _checked(tool: str, name: str, check: SanitizerTool, request: TrialRequest, stop: Event, seconds: float) -> Finding:
+def _checked(tool: str, name: str, check: SanitizerTool, request: KernelTestRequest, stop: Event, seconds: float) -> Finding:
     with temporary_folder() as folder:
         log = folder / "log"
         command = [tool, "--tool", name, "--log-file", str(log), "--target-processes", "all", "--show-backtrace", "no"]
@@ -132,7 +132,7 @@ def race(log: str) -> str:
 CHECKS: Mapping[str, SanitizerTool] = {
     "memcheck": SanitizerTool(BROKEN, invalid_access, "no access out of bounds"),
     # a write that repeats what is there is a race too, as in many pivots that are right
-    "racecheck": SanitizerTool(DOUBTFUL, race, "no race in shared memory"),
+    "racecheck": SanitizerTool(UNRELIABLE, race, "no race in shared memory"),
 }
 
 

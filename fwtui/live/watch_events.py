@@ -17,8 +17,8 @@ from fwtui.common import units
 from fwtui.common.child_process import ChildProcess, ModuleProcess
 from fwtui.common.errors import Refused
 from fwtui.common.text import quoted, sanitise
+from fwtui.stream.kernel_tests import REST, Compiled, CompileRequest, Finding, OperationResources
 from fwtui.stream.run import Run
-from fwtui.stream.trials import REST, Compiled, CompileRequest, Finding, OperationResources
 from fwtui_kernels.own import files_of
 
 POLL_SECONDS = 0.05  # seconds between two looks

@@ -53,23 +53,23 @@ from fwtui.live.watch_events import (
     hotspot,
 )
 from fwtui.machine import hardware
-from fwtui.stream.run import Run
-from fwtui.stream.trials import (
+from fwtui.stream.kernel_tests import (
     BROKEN,
-    DOUBTFUL,
-    HUNG,
     LEFT_OUT,
     LOADING,
     PLANNING,
     PRINTED,
     RIGHT,
+    TIMED_OUT,
+    UNRELIABLE,
     WRONG,
     Compiled,
     CompileRequest,
     Finding,
-    TrialRequest,
+    KernelTestRequest,
     verdict,
 )
+from fwtui.stream.run import Run
 from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.own import begun_from, text_of
@@ -270,7 +270,7 @@ class CheckProcesses:
         if request.simulated or kernel_named(admit(request.path)).backend == "cpu":
             return
         yield from run_sanitizer(
-            TrialRequest(kernel=request.name, path=str(request.path), device=request.device, tile=request.tile), stop
+            KernelTestRequest(kernel=request.name, path=str(request.path), device=request.device, tile=request.tile), stop
         )
 
 
@@ -339,7 +339,7 @@ class WatchLoop:
             return
         with suppress(Refused):  # the test run has already reported it
             for finding in self._attempts.run_sanitizer(stop):
-                yield Report(CASE, finding.sentence, finding, right=None if finding.outcome == DOUBTFUL else finding.fine)
+                yield Report(CASE, finding.sentence, finding, right=None if finding.outcome == UNRELIABLE else finding.fine)
                 findings.append(finding)
         if right and not _right(findings):
             sentence = verdict(findings)
@@ -366,7 +366,8 @@ class WatchLoop:
                 yield Report(NOTE, f"n = {request.n} is left out: {limits}")
         for finding in findings:
             about = NOTE if finding.outcome == PRINTED else PLAN if finding.case in (PLANNING, LOADING) else CASE
-            yield Report(about, finding.sentence, finding, right=None if finding.outcome in (DOUBTFUL, PRINTED) else finding.fine)
+            right = None if finding.outcome in (UNRELIABLE, PRINTED) else finding.fine
+            yield Report(about, finding.sentence, finding, right=right)
 
     def _timed(self, last: TimedSave | None, parent: str, stop: Event) -> Iterator[Report]:
         try:
@@ -388,7 +389,7 @@ def _tried(findings: Sequence[Finding]) -> bool:
 def _launched(findings: Sequence[Finding]) -> bool:
     """Whether the kernel ran on a graph, and would come to an end again."""
     ran = any(finding.case not in (LOADING, PLANNING) and finding.outcome != LEFT_OUT for finding in findings)
-    return ran and all(finding.outcome != HUNG for finding in findings)
+    return ran and all(finding.outcome != TIMED_OUT for finding in findings)
 
 
 def _ahead(findings: Iterator[Finding]) -> tuple[Thread, Iterator[Finding]]:

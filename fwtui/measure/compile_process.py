@@ -19,8 +19,8 @@ from fwtui.common.child_protocol import Parent, serve
 from fwtui.common.text import sanitise
 from fwtui.experiment.experiment import kernel_named
 from fwtui.measure.code_listing import build_listing, innermost
+from fwtui.stream.kernel_tests import NO_COMPILER, REST, Compiled, CompileRequest, OperationResources
 from fwtui.stream.listing import Listing
-from fwtui.stream.trials import NO_COMPILER, REST, Compiled, CompileRequest, OperationResources
 from fwtui_kernels.compiled.disassembly import Disassembler
 from fwtui_kernels.own import UserKernelError, at_function, describe_error, load
 from fwtui_kernels.plan import Kernel, Shape, Target

@@ -17,7 +17,7 @@ from fwtui.experiment.generate import fill_numpy, generate
 from fwtui.graphs.graph import GraphInput
 from fwtui.measure.cuda_errors import describe_kernel_fault
 from fwtui.measure.inputs import fill_for
-from fwtui.stream.trials import RACY, WRONG
+from fwtui.stream.kernel_tests import RACY, WRONG
 from fwtui_kernels.own import describe_error
 from fwtui_kernels.plan import FLOATS, WARP, Kernel, Shape
 

@@ -1,8 +1,8 @@
 """The process that tests a kernel: it loads it, checks its plan, and runs it on small graphs.
 
-`python -P -m fwtui.measure.kernel_test_process [DEVICE]` prepares the device and waits for a TrialRequest on stdin. It writes a
-JSON line to stdout for each case that begins and for each finding; the kernel file prints to stderr. Its parent reports a crash
-or a hang (fwtui.live.kernel_test).
+`python -P -m fwtui.measure.kernel_test_process [DEVICE]` prepares the device and waits for a KernelTestRequest on stdin. It
+writes a JSON line to stdout for each case that begins and for each finding; the kernel file prints to stderr. Its parent reports
+a crash or a hang (fwtui.live.kernel_test).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from fwtui.analysis.plan_checks import check_plan, step_names, words
+from fwtui.analysis.plan_checks import check_plan, describe_rect, step_names
 from fwtui.common.child_protocol import Parent, serve
 from fwtui.common.errors import Refused
 from fwtui.common.text import sanitise
@@ -48,19 +48,19 @@ from fwtui.measure.kernel_test_cases import (
     tile_of,
     watch_accesses,
 )
-from fwtui.stream.trials import (
+from fwtui.stream.kernel_tests import (
     BROKEN,
-    DOUBTFUL,
     LEFT_OUT,
     LOADING,
     OVER,
     PLANNING,
     RACY,
     RIGHT,
+    UNRELIABLE,
     WRONG,
     Begun,
     Finding,
-    TrialRequest,
+    KernelTestRequest,
     Where,
 )
 from fwtui_kernels.own import LOOKED_AT, NoTrial, load
@@ -106,7 +106,7 @@ class CaseResult(NamedTuple):
 class KernelTest:
     """One kernel on one device."""
 
-    def __init__(self, request: TrialRequest, tell: Tell):
+    def __init__(self, request: KernelTestRequest, tell: Tell):
         self._request = request
         self._tell = tell
         self._verifier = Verifier()
@@ -146,7 +146,7 @@ class KernelTest:
             )
             self._tell(Finding(case="others", outcome=LEFT_OUT, sentence=sentence))
         if fine and self._doubt:
-            self._tell(Finding(case="races", outcome=DOUBTFUL, sentence=self._doubt))
+            self._tell(Finding(case="races", outcome=UNRELIABLE, sentence=self._doubt))
 
     def _guarded(self, case: str, work: Callable[[], Any]) -> Any:
         """Return the result of `work`; None if it raised, which is reported as a finding."""
@@ -289,7 +289,7 @@ class KernelTest:
             names = step_names(kernel, plan)
             first, last = names[difference.earliest], names[difference.step]
             began = f"in {last}" if difference.earliest == difference.step else f"between {first} and {last}"
-            at = f", {words(where.block)}" if where.block is not None else ""
+            at = f", {describe_rect(where.block)}" if where.block is not None else ""
             place += f"; it began {began} (step {difference.step + 1} of {len(plan)}){at}"
         return where, place if misuse or not where.cause else f"{place}: {where.cause}"
 
@@ -304,7 +304,7 @@ def rehearse(device: DeviceId) -> None:
 
     One vertex alone: no memory has afterwards what would be right in a trial.
     """
-    KernelTest(TrialRequest(kernel=REHEARSED, device=device), lambda message: None).run(most=1)
+    KernelTest(KernelTestRequest(kernel=REHEARSED, device=device), lambda message: None).run(most=1)
     if not device.simulated:  # the rung's code came from a cache, and the user's has to be compiled
         with suppress(Exception):
             from fwtui_kernels.compiled.compiler import compiled
@@ -337,7 +337,7 @@ def _ready() -> None:
         rehearse(DeviceId.parse(sys.argv[1]))
 
 
-def _answer(request: TrialRequest, parent: Parent) -> None:
+def _answer(request: KernelTestRequest, parent: Parent) -> None:
     def tell(message: Finding | Begun) -> None:
         with suppress(Exception):  # the user's file may have closed it
             sys.stdout.flush()  # what was printed comes first
@@ -350,4 +350,4 @@ def _answer(request: TrialRequest, parent: Parent) -> None:
 
 
 if __name__ == "__main__":
-    serve(TrialRequest, _answer, ready=_ready)
+    serve(KernelTestRequest, _answer, ready=_ready)

@@ -264,9 +264,8 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         if self.done is None or not self.done.indicative or self.simulated:
             return ""
         count, recorded_passes = self.done.count, self.passes
-        seconds = (
-            sum(recorded_passes) if len(recorded_passes) == count else count * (self.done.median or 0.0)
-        )  # only some of very many are sent
+        # if there were very many repetitions, only some were recorded
+        seconds = sum(recorded_passes) if len(recorded_passes) == count else count * (self.done.median or 0.0)
         repetitions, enough = units.counted(count, "repetition"), units.duration(ENOUGH_SECONDS)
         if seconds >= ENOUGH_SECONDS:
             return f"only {repetitions}; {ENOUGH_PASSES} needed"

@@ -17,7 +17,7 @@ ITEMSIZE = 8
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     n = shape.n
     everything = Rect(0, 0, n, n)
-    # its loop is that of `serial`: every row is read and written, row k is read once
+    # SciPy has the loop of `serial`: every row is read and written, row k is read once
     cost = Cost(n**3, n * (2 * n**2 + n) * ITEMSIZE)
     yield Step("floyd_warshall", "all", (), cost, (everything,), (everything,))
 

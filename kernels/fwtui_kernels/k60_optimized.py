@@ -16,7 +16,7 @@ def program(shape: Shape, target: Target, in_registers: bool) -> Program:
     number = NUMBER[shape.dtype]
     tile = shape.tile
     cells = tile * tile
-    rows = tile // RESULTS  # of threads; each thread owns RESULTS cells of its column
+    rows = tile // RESULTS  # rows of threads; each thread owns RESULTS cells of its column
     step = rows * tile
 
     @jit
@@ -30,27 +30,27 @@ def program(shape: Shape, target: Target, in_registers: bool) -> Program:
         to = cuda.shared.array(cells, number, ALIGN16)
         middle = cuda.shared.array(cells, number, ALIGN16)
         matrix = distance.flat
-        # unsigned indices need no test for negative values
+        # unsigned indices do not need a test for negative values
         n = uint32(distance.shape[1])
         x = uint32(cuda.threadIdx.x)
         y = uint32(cuda.threadIdx.y)
         mine = uint32(y * tile + x)
-        first, apart = (uint32(0), 1) if in_registers else (mine, step)
+        first, stride = (uint32(0), 1) if in_registers else (mine, step)
         from_row, from_column, here = rest_cells(p, n, tile, x, y)
         for m in range(RESULTS):
             to[mine + m * step] = matrix[from_row + m * rows * n]
             middle[mine + m * step] = matrix[from_column + m * rows * n]
-            own[first + m * apart] = matrix[here + m * rows * n]
+            own[first + m * stride] = matrix[here + m * rows * n]
         cuda.syncthreads()
         k = uint32(0)
         while k < tile:
             # one load for all four cells of the column
             through = middle[k * tile + x]
             for m in range(RESULTS):
-                own[first + m * apart] = min(own[first + m * apart], number(to[(y + m * rows) * tile + k] + through))
+                own[first + m * stride] = min(own[first + m * stride], number(to[(y + m * rows) * tile + k] + through))
             k = uint32(k + 1)
         for m in range(RESULTS):
-            matrix[here + m * rows * n] = own[first + m * apart]
+            matrix[here + m * rows * n] = own[first + m * stride]
 
     return flat_tiles.program(shape, target, rest, (tile, rows))
 

@@ -35,7 +35,7 @@ def build(shape: Shape, target: Target) -> Program:
     threads = tile * tile // RESULTS
     rows, columns, down, across = blocked.shares(tile)
     cells = SLICE * tile
-    loads = cells // threads  # of each thread per slice
+    loads = cells // threads  # loads per thread and slice
 
     @jit
     def rest(distance, p):

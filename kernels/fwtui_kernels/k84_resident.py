@@ -45,7 +45,7 @@ def build(shape: Shape, target: Target) -> Program:
         n = matrix.shape[1]
         block = cuda.blockIdx.x
         blocks = cuda.gridDim.x
-        tiles = n // tile - 1  # in a row of tiles, without the pivot
+        tiles = n // tile - 1  # tiles per row of tiles, excluding the pivot
         for p in range(first, last):
             base = p * tile
             here = (base + 4 * y) * n + base + 4 * x

@@ -33,8 +33,8 @@ BEGUN = "# begun from the rung "  # first line of a copy that `fwtui new --from`
 LOOKED_AT = 1000  # maximum steps of a plan that are checked
 MAX_FILE_BYTES = 2**20
 _SIGNATURES = {"plan": ("shape", "stepwise"), "build": ("shape", "target")}
-_MAX_CHARACTERS = 300  # of an error message
-_IMPORTED: dict[str, set[str]] = {}  # by folder: the modules in it that its kernel files have imported
+_MAX_CHARACTERS = 300  # length of an error message
+_IMPORTED: dict[str, set[str]] = {}  # for each folder: its modules that its kernel files have imported
 
 
 class UserKernelError(Exception):
@@ -156,15 +156,15 @@ def describe_error(error: BaseException, path: Path) -> str:
     """
     if isinstance(error, UserKernelError):
         return str(error)
-    words = _one_line(str(error))
+    text = _one_line(str(error))
     if isinstance(error, SyntaxError):
-        file, words = Path(error.filename or path).name, f"{type(error).__name__}: {_one_line(error.msg)}"
-        return _sentence(file, error.lineno or 0, error.text or "", words, error.offset or 0)
+        file, text = Path(error.filename or path).name, f"{type(error).__name__}: {_one_line(error.msg)}"
+        return _sentence(file, error.lineno or 0, error.text or "", text, error.offset or 0)
     kind = type(error).__name__
     file, line, column = _place(error, path)
-    message = f"{kind}: {words}" if words else kind
-    text = linecache.getline(str(file), line) if line else ""
-    return _sentence(file.name, line, text, message, column) if line else f"{path.name}: {message}"
+    message = f"{kind}: {text}" if text else kind
+    source = linecache.getline(str(file), line) if line else ""
+    return _sentence(file.name, line, source, message, column) if line else f"{path.name}: {message}"
 
 
 def at_function(path: Path, name: str, message: str, *within: str) -> UserKernelError:
@@ -176,8 +176,8 @@ def at_function(path: Path, name: str, message: str, *within: str) -> UserKernel
     if first is None:
         return UserKernelError(f"{path.name}: {message}")
     last = next((at for at in range(first + 1, len(lines)) if ends.match(lines[at])), len(lines))
-    words = [re.compile(rf"(?<!\w){re.escape(word)}(?!\w)") for word in within]
-    place = next((at for at in range(first, last) if any(word.search(lines[at]) for word in words)), first)
+    patterns = [re.compile(rf"(?<!\w){re.escape(name)}(?!\w)") for name in within]
+    place = next((at for at in range(first, last) if any(pattern.search(lines[at]) for pattern in patterns)), first)
     return UserKernelError(_sentence(path.name, place + 1, lines[place], message))
 
 
@@ -248,7 +248,7 @@ def _run(path: Path, name: str, run: Callable[[CodeType, dict[str, Any]], object
         text = read_regular(path, MAX_FILE_BYTES)
     except OSError as error:
         raise UserKernelError(f"{path.name} cannot be read: {(error.strerror or str(error)).lower()}") from None
-    for imported in _IMPORTED.pop(folder, ()):  # they may have changed
+    for imported in _IMPORTED.pop(folder, ()):  # these files may have changed
         sys.modules.pop(imported, None)
     before = set(sys.modules)
     if folder not in sys.path:

@@ -20,7 +20,7 @@ EVERY = -1  # the rank of a step that all ranks launch together
 MAX_N = 1 << 18  # maximum vertices of kernels that do not hold the whole matrix on one device
 # the value of a missing edge; integer sentinels do not overflow in one addition
 NO_EDGE: Mapping[str, float | int] = {"float32": float("inf"), "int32": 2**30 - 1, "int16": 0x3FFF, "float64": float("inf")}
-NO_PREDECESSOR = -9999  # as in scipy.sparse.csgraph
+NO_PREDECESSOR = -9999  # the value of scipy.sparse.csgraph
 
 
 class Rect(NamedTuple):
@@ -200,7 +200,7 @@ class Target:
     cc: tuple[int, int] | None = None  # compute capability; None on a CPU and in the simulator
     multiprocessors: int = 0
     shared_per_block: int = 49152
-    rank: int = 0  # of the shape's ranks
+    rank: int = 0  # number of this rank
     link: Link | None = None  # to the other ranks; None if one program holds the rows of all ranks
 
 
@@ -234,7 +234,7 @@ class Resources(NamedTuple):
     registers: int  # per thread
     shared_bytes: int  # per block
     spill_bytes: int = 0  # per thread
-    blocks_per_multiprocessor: int | None = None  # from the driver's occupancy calculator; None without a driver
+    blocks_per_multiprocessor: int | None = None  # result of the driver's occupancy calculator; None without a driver
 
 
 Buffers = Sequence[Any]

@@ -12,7 +12,7 @@ from fwtui.experiment.device import FIRST_GPU
 from fwtui.live.kernel_test import run_kernel_test
 from fwtui.live.ncu import installed
 from fwtui.live.sanitizer import NAME, PLACES, run_sanitizer
-from fwtui.stream.trials import TrialRequest, verdict
+from fwtui.stream.kernel_tests import KernelTestRequest, verdict
 
 pytestmark = pytest.mark.gpu
 
@@ -33,7 +33,7 @@ def test_a_broken_kernel_is_reported_in_one_sentence(name: str, tmp_path: Path) 
 @pytest.mark.skipif(installed(NAME, PLACES) is None, reason="compute-sanitizer is not here")
 def test_a_race_is_found_with_both_lines(tmp_path: Path) -> None:
     path = EDITS["missing barrier"].write(tmp_path)
-    memory, races = run_sanitizer(TrialRequest(kernel="mine", path=str(path), device=FIRST_GPU), Event())
+    memory, races = run_sanitizer(KernelTestRequest(kernel="mine", path=str(path), device=FIRST_GPU), Event())
     assert memory.sentence == "compute-sanitizer finds no access out of bounds, up to n = 81"
     one = r"(?:reads|writes) \(mine\.py:\d+\)"
     assert re.search(rf"race in \w+: in shared memory one {one} where another {one}", races.sentence), races
@@ -47,7 +47,7 @@ RACES = ("pivot without", "panels without", "stored where", "a running minimum")
 def test_races_of_the_simulator_are_races_on_a_gpu(name: str, tmp_path: Path) -> None:
     assert PLANTED[name].outcome == "racy"
     path = PLANTED[name].write(tmp_path)
-    _, races = run_sanitizer(TrialRequest(kernel="mine", path=str(path), device=FIRST_GPU), Event())
+    _, races = run_sanitizer(KernelTestRequest(kernel="mine", path=str(path), device=FIRST_GPU), Event())
     assert "race in" in races.sentence, races
 
 

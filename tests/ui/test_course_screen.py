@@ -60,7 +60,7 @@ async def test_guess_and_answer_are_shown_together(live: FakeLive) -> None:
         text = await go(pilot, "6", "x", "enter")
         answer = screen_of(app, LearnScreen).progress.lessons.answer(screen_of(app, LearnScreen).progress.step)
         assert answer.number is not None and answer.number > 6
-        assert "your guess" in text and "6.00x" in text and answer.words in answered(app) and "times too low" in text
+        assert "your guess" in text and "6.00x" in text and answer.text in answered(app) and "times too low" in text
         assert f"5 of {STEPS} The lonely pivot" in await go(pilot, "enter"), "Enter goes on once it is answered"
         assert isinstance(app.screen, LearnScreen)
         assert "type a number from 1 to 3, not '7'" in await go(pilot, "7", "enter") and guessing(app) == "7"

@@ -166,14 +166,14 @@ class TestCapture:
             assert f"RUN {run.run}" in film.text(shown.lines)
         assert film.frames[-1].played == film.duration
         assert film.head[0] == PRINTED_HEAD[0] and [row[0] for row in film.table] == ["1", "2", "3"]
-        assert [stop.cue.words for stop in film.stops] == ["now with tiles in shared memory"] and not film.directed
+        assert [stop.cue.body for stop in film.stops] == ["now with tiles in shared memory"] and not film.directed
 
     def test_the_stops_of_a_lecture_have_the_answers_of_its_runs(self) -> None:
         film = played(LECTURE, FilmCut(begin=8.0, end=16.0, rate=4))
         asked = next(stop for stop in film.stops if stop.cue.asks)
-        assert isinstance(asked.answer, QuestionAnswer) and asked.answer.words == "90.3 %: 4.35 TB/s of 4.81 TB/s"
+        assert isinstance(asked.answer, QuestionAnswer) and asked.answer.text == "90.3 %: 4.35 TB/s of 4.81 TB/s"
         before, after = film.text(asked.lines), film.text(asked.answered)
-        assert "peak bandwidth" in before and asked.answer.words not in before and asked.answer.words in after
+        assert "peak bandwidth" in before and asked.answer.text not in before and asked.answer.text in after
         assert "‖ paused" in before and "▶ playing" in film.text(film.frames[-1].lines), "it stops at a marker alone"
         assert [run.run for run in film.runs] == [1, 2] and film.runs[0].begin == 0.0
         assert 0 <= film.frames[0].played < film.duration < 5, "the cut is all there is"

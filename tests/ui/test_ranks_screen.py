@@ -144,7 +144,7 @@ async def test_a_replay_shows_the_round_of_each_moment(replay_of: Replay) -> Non
             playback.follow()
             await proceed(pilot)
             assert picture.display and picture.scene is not None
-            seen.append((picture.scene.words[0], picture.scene.targets))
+            seen.append((picture.scene.captions[0], picture.scene.targets))
         assert [words for words, _ in seen] == [f"round {r} of 8 · pivot tile" for r in (4, 7, 2)]
         assert seen[0][1] == (Rect(96, 96, 128, 128),)
 
@@ -167,11 +167,11 @@ async def test_the_matrix_picture_is_hidden_first_if_room_is_short(replay_of: Re
         picture = app.screen.query_one(MatrixPicture)
         picture.slow_steps_per_second = 200
         end, said = picture.scene, set[str]()
-        assert end is not None and end.words[0].startswith("finished: round 256 of 256")
+        assert end is not None and end.captions[0].startswith("finished: round 256 of 256")
 
         def moved() -> bool:
             assert picture.scene is not None
-            said.add(picture.scene.words[0])
+            said.add(picture.scene.captions[0])
             return len(said) > 5
 
         await pilot.press("o")
@@ -186,4 +186,4 @@ async def test_the_matrix_picture_is_hidden_first_if_room_is_short(replay_of: Re
         picture.show(replace(run, experiment=scenes.experiment("naive"), n=101), 99.0)
         assert not picture.display
         await until(pilot, lambda: picture.display)
-        assert picture.scene is not None and picture.scene.words[1] == "finished: round 101 of 101"
+        assert picture.scene is not None and picture.scene.captions[1] == "finished: round 101 of 101"

@@ -19,7 +19,7 @@ from fwtui.live import watch_loop
 from fwtui.live.watch_events import CheckEnd, CheckStart, Report, Superseded, WatchUpdate
 from fwtui.live.watch_loop import WatchRequest
 from fwtui.machine import trust
-from fwtui.stream.trials import Finding, Where
+from fwtui.stream.kernel_tests import Finding, Where
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.run.live_screen import RunScreen

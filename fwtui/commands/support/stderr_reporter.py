@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fwtui.analysis import sparsity
-from fwtui.analysis.estimate import foreseen
+from fwtui.analysis.estimate import estimated_seconds
 from fwtui.common import units
 from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.streams import report
@@ -49,7 +49,7 @@ class StderrReporter:
                 self._fault = ""
             case events.Planned(run=number) if self._model is not None and number in self._model.runs:
                 run = self._model.runs[number].after(line.event)
-                if left_out := sparsity.describe_order(run, None if run.simulated else foreseen(self._model, run)):
+                if left_out := sparsity.describe_order(run, None if run.simulated else estimated_seconds(self._model, run)):
                     print_message(f"run {number}: {', '.join(left_out)}")
             case events.RunDone():
                 self._show("", None)

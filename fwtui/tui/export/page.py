@@ -194,7 +194,7 @@ def _cards(film: Film) -> Iterator[str]:
 def _question(stop: FilmStop, when: str) -> str:
     """A card without its answer."""
     cue = stop.cue
-    title = f"<h3>{escaped(cue.title)}</h3>" if cue.title and cue.words else ""
+    title = f"<h3>{escaped(cue.title)}</h3>" if cue.title and cue.body else ""
     lines = cue.lines or [cue.title]
     words = " ".join(line for line in lines if not line.startswith(POINT))
     points = "".join(f"<li>{escaped(line.removeprefix(POINT))}</li>" for line in lines if line.startswith(POINT))
@@ -213,10 +213,10 @@ def _answer(stop: FilmStop) -> Iterator[str]:
     yield '<details class="answer"><summary>Show the answer</summary>'
     if isinstance(answer, QuestionAnswer):
         yield '<p class="guessed" hidden></p>'
-        yield f"<p>{escaped(answer.words)}</p>"
+        yield f"<p>{escaped(answer.text)}</p>"
         if answer.parts:
             marks = (' class="right"' * (part.key in answer.right) for part in answer.parts)
-            parts = (f"<li{m}>{escaped(p.title)}: {escaped(p.words)}</li>" for p, m in zip(answer.parts, marks, strict=True))
+            parts = (f"<li{m}>{escaped(p.title)}: {escaped(p.text)}</li>" for p, m in zip(answer.parts, marks, strict=True))
             yield f"<ul>{''.join(parts)}</ul>"
     else:
         yield f"<p>The recording does not say: {escaped(answer)}.</p>"

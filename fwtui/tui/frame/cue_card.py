@@ -59,9 +59,9 @@ class CueCard(TextPanel["Card | None"]):
         cue = card.cue
         rows = line(
             ("? " if cue.asks else "◆ ", f"{STRONG} $text-primary"),
-            (f"{cue.title} · " if cue.title and cue.words else cue.title, STRONG),
-            (f"{PANELS[cue.panel]}: " if cue.panel and cue.words else "", "$text-primary"),
-            (cue.words, STRONG),
+            (f"{cue.title} · " if cue.title and cue.body else cue.title, STRONG),
+            (f"{PANELS[cue.panel]}: " if cue.panel and cue.body else "", "$text-primary"),
+            (cue.body, STRONG),
             (f"  {card.number} of {card.of}", MUTED),
         ).wrap(width)
         rows += [*_source(card, width), *_answered(card, width)]
@@ -70,7 +70,7 @@ class CueCard(TextPanel["Card | None"]):
     def _presented(self, card: Card, width: int) -> list[Content]:
         cue, gap = card.cue, [line("")] * card.roomy
         rows = line((cue.title, f"{STRONG} $text-primary")).wrap(width) if cue.title else []
-        if cue.words:
+        if cue.body:
             rows += [*(gap if rows else []), *(row for words in cue.lines for row in line((words, STRONG)).wrap(width))]
         if rows_of_source := _source(card, width):
             rows += [*gap, *rows_of_source]
@@ -105,7 +105,7 @@ def _answered(card: Card, width: int) -> list[Content]:
                 rows += _large(answer.short or card.cue.kind.say(answer.number))
             near = verdict(card.cue.kind, card.guess, answer) if card.cue.kind is not None and card.guess is not None else ""
             return rows + line(
-                (f"= {near} ".replace("  ", " "), f"{STRONG} $text-primary"), (answer.words, STRONG if card.presented else "")
+                (f"= {near} ".replace("  ", " "), f"{STRONG} $text-primary"), (answer.text, STRONG if card.presented else "")
             ).wrap(width)
         case str() as why:
             return line((why, "$text-warning")).wrap(width)
@@ -169,7 +169,7 @@ def take_guess(view: View, update: Callable[[], None]) -> tuple[PromptScreen, Ca
     kind = cue_of(marker).kind
     assert kind is not None
     choices = kind.choices(ComparedRun(view.model, view.run))
-    offered = "   ".join(f"{place} {choice.words}" for place, choice in enumerate(choices, 1))
+    offered = "   ".join(f"{place} {choice.text}" for place, choice in enumerate(choices, 1))
 
     def take(text: str) -> None:
         if text.strip():

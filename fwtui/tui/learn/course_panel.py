@@ -47,7 +47,7 @@ class CourseText(TextPanel["Lesson | None"]):
             rows += _tree(page.cited.run.ordered if page.cited is not None else None, width)
         rows += [line(""), *line(("? ", f"{STRONG} $text-primary"), (page.ask, STRONG)).wrap(width)]
         if page.answer is None:
-            rows += [line((f"  {number} ", "$text-primary"), c.words) for number, c in enumerate(page.choices, 1)]
+            rows += [line((f"  {number} ", "$text-primary"), c.text) for number, c in enumerate(page.choices, 1)]
         return rows
 
 
@@ -118,7 +118,7 @@ def _answer(page: Page, width: int) -> list[Content]:
     answer = page.answer
     assert answer is not None and page.kind is not None
     rows = parts_lines(answer, page.guess, width) if answer.parts or not page.kind.hint else _numbers(page, width)
-    sentence = line((f"{page.verdict} " if page.verdict else "", f"{STRONG} $text-primary"), answer.words)
+    sentence = line((f"{page.verdict} " if page.verdict else "", f"{STRONG} $text-primary"), answer.text)
     rows += sentence.wrap(width)
     for part in page.afterwards:
         rows += _termed(part).wrap(width)
@@ -152,7 +152,7 @@ def _here(page: Page, width: int) -> list[Content]:
     here = page.here
     if here is None:
         return []
-    words = here.answer.words if here.answer is not None and page.answer is not None else here.reason
+    words = here.answer.text if here.answer is not None and page.answer is not None else here.reason
     if not words:
         words = "done; guess to see it next to the recorded run"
     return [*line((f"here, n {here.n}: ", MUTED), words).wrap(width), *_tree(here.ordered, width)]

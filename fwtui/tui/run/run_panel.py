@@ -12,7 +12,7 @@ from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 
 from fwtui.analysis.compare import SLOWER, ComparedRun
-from fwtui.analysis.estimate import foreseen, progress_now
+from fwtui.analysis.estimate import estimated_seconds, progress_now
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.analysis.phase_table import phase_rows
 from fwtui.analysis.rank_timing import gain, how_to_compare, number_word
@@ -255,7 +255,7 @@ class RunPanel(VerticalScroll, can_focus=False):
             gained = gain(model, run)
             how = how_to_compare(run) if gained is None else ""
             now = replace(run, progress=progress_now(model, run)) if run.state == "running" else run
-            ahead = foreseen(model, run) if run.ordered is not None and run.seconds is None else None
+            ahead = estimated_seconds(model, run) if run.ordered is not None and run.seconds is None else None
             limiters = {one.key: one.limiter.what for one in phase_rows(model, run)}
             subject = RunSubject(
                 now,

@@ -16,7 +16,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from fwtui.analysis.plan_checks import words
+from fwtui.analysis.plan_checks import describe_rect
 from fwtui.common import units
 from fwtui.common.errors import os_error_reason
 from fwtui.common.text import sanitise
@@ -36,7 +36,7 @@ from fwtui.live.watch_events import (
     WatchUpdate,
 )
 from fwtui.live.watch_loop import WatchLoop
-from fwtui.stream.trials import Where
+from fwtui.stream.kernel_tests import Where
 from fwtui.tui.actions import bound, hidden_look
 from fwtui.tui.background import in_background
 from fwtui.tui.frame.dialogs import Dialog
@@ -84,7 +84,7 @@ class WrongCells(TextPanel[Where | None]):
         legend = line((CELL_GLYPHS[WRONG] if plain else "■", CELL_STYLES[WRONG]), (f" wrong, of n = {subject.n}", MUTED))
         if (outlined := subject.block or subject.rect) is not None:
             sign = line((CELL_GLYPHS[OUTLINE] if plain else "□", CELL_STYLES[OUTLINE]))
-            return [*lines, legend, *indented(line(sign, " "), f"{words(outlined)}: where it began", width, MUTED)]
+            return [*lines, legend, *indented(line(sign, " "), f"{describe_rect(outlined)}: where it began", width, MUTED)]
         return [*lines, legend]
 
 

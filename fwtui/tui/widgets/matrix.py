@@ -181,7 +181,7 @@ class MatrixPicture(Widget):
         if scene is None or width < 1 or height < 1:
             return []
         rows = min(max(1, height - 2), max(1, (width - BESIDE * (scene.deal is not None)) // 2))
-        words = next((w for w in scene.words if len(w) <= width), scene.words[-1][:width])
+        words = next((w for w in scene.captions if len(w) <= width), scene.captions[-1][:width])
         if plain:
             grid = pixels(scene, 2 * rows, rows)
             rows_of_segments = [[Segment(GLYPHS[code % len(PARTS)], colours[code]) for code in row] for row in grid]

@@ -71,7 +71,7 @@ class RunSubject(NamedTuple):
     again: str = ""  # the key that reruns it; empty if none does
     gained: Gain | None = None  # speedup of several devices over one
     to_compare: str = ""  # the run that this speedup still needs
-    foreseen: float | None = None  # estimated seconds of a repetition, from its plan
+    estimated_seconds: float | None = None  # estimated seconds of a repetition, from its plan
     limiters: Mapping[str, str] = {}  # bottleneck of each phase, by its key
     details: bool = False  # show the origin of each number
     back_key: str = ""  # the key that goes back to the newest run
@@ -98,7 +98,7 @@ def parts_lines(answer: QuestionAnswer, guess: object, width: int) -> list[Conte
                 ("✓ " if right else "  ", f"{STRONG} $text-success"),
                 (f"{truncate(part.title, label):<{label}}  ", STRONG if right else ""),
                 *meter(part.amount / most, room),
-                f" {part.words:<{WORDS - 2}} " if guessed else f" {part.words}",
+                f" {part.text:<{WORDS - 2}} " if guessed else f" {part.text}",
                 ("your guess" if guessed else "", "$text-primary"),
             )
         )
@@ -421,7 +421,7 @@ def checked(s: RunSubject, width: int) -> list[Content]:
     ]
     options = [f"{name} {value}" for name, value in e.options.items()] if s.details else run_labels.chosen_options(e)
     lines += hanging_indent("settings", label_cells(width), [*set_here, *options], width, most=4) if set_here or options else []
-    if left_out := sparsity.describe_order(run, s.foreseen if run.seconds is None else None):
+    if left_out := sparsity.describe_order(run, s.estimated_seconds if run.seconds is None else None):
         lines += hanging_indent("order", label_cells(width), left_out, width)
     if run.answers is not None:
         lines += hanging_indent("answers", label_cells(width), answers.in_short(run.answers), width)

@@ -57,7 +57,7 @@ class CompiledKernel(NamedTuple):
     entry: str  # the function's name in the cubin
     cooperative: bool  # True if it uses a grid-wide barrier, so that all blocks must be resident
     used: KernelUse
-    ptx: Callable[[], str]  # from another compilation
+    ptx: Callable[[], str]  # result of another compilation
 
 
 def compiled(

@@ -23,7 +23,7 @@ from fwtui_kernels.compiled import SIMULATED
 from fwtui_kernels.compiled.cache_files import sealed, unsealed
 
 fallback: Path | None = None  # numba's cache folder if NUMBA_CACHE_DIR is not set
-MAX_BYTES = 64 << 20  # of all files; beyond it the least recently used ones are deleted
+MAX_BYTES = 64 << 20  # size of all files; beyond it the least recently used ones are deleted
 _FORM = 2  # version of the file format
 _COMPILER = re.compile(r"(numba|llvmlite|numpy|cuda_|nvidia_).*-info")
 

@@ -42,9 +42,8 @@ class Array:
         self._memory = memory  # the Buffer, or another package's array
         self.shape, self.strides, self.dtype = layout.shape, layout.strides, layout.dtype
         self.ndim, self.size, self.nbytes = layout.ndim, layout.size, layout.nbytes
-        self.address: int = (
-            layout.__array_interface__["data"][0] if layout.size else 0
-        )  # NumPy chooses another address for an empty array
+        # for an empty array NumPy would return another address
+        self.address: int = layout.__array_interface__["data"][0] if layout.size else 0
         self.order: Order = _order(layout)
 
     @cached_property

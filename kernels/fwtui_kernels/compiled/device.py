@@ -74,7 +74,7 @@ class DeviceKernel:
     def __init__(self, function: Callable[..., Any], options: Mapping[str, Any], cached: bool):
         self.py_func, self.targetoptions, self.cached = function, options, cached
         self.__name__ = function.__name__
-        self._loaded: dict[int, dict[tuple[Any, ...], Any]] = {}  # by the GPU
+        self._loaded: dict[int, dict[tuple[Any, ...], Any]] = {}  # for each GPU
 
     @property
     def overloads(self) -> dict[tuple[Any, ...], Any]:

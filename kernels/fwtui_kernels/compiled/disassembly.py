@@ -25,7 +25,7 @@ _LABEL = re.compile(r"\s*(\.L_\w+):")
 
 
 class MachineInstruction(NamedTuple):
-    """One machine instruction (SASS)."""
+    """A machine instruction (SASS)."""
 
     offset: int  # bytes from the start of the function
     text: str
@@ -62,7 +62,7 @@ class Disassembler:
         return self._begun[cubin].result()
 
     def _disassembled(self, cubin: bytes) -> dict[str, tuple[MachineInstruction, ...]]:
-        with tempfile.TemporaryFile() as file:  # not a pipe, because the tool reads the file size
+        with tempfile.TemporaryFile() as file:  # a pipe does not work, because the tool reads the file size
             file.write(cubin)
             file.seek(0)
             done = subprocess.run(self._command, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS)

@@ -32,7 +32,7 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
             dispatcher: Any = _numba.njit(**options, **FOR_PYTHON)(function)
         except RuntimeError:  # numba finds no writable folder
             return uncached(function)
-        if not hasattr(dispatcher, "compile"):  # with NUMBA_DISABLE_JIT
+        if not hasattr(dispatcher, "compile"):  # NUMBA_DISABLE_JIT is set
             return dispatcher
         if not Path(dispatcher.stats.cache_path).is_relative_to(folder):
             return uncached(function)

@@ -131,7 +131,7 @@ class _Cell:
     written: Access | None = None
     changed: Access | None = None  # a write of another value
     read: Access | None = None
-    read_before: Access | None = None  # by another thread
+    read_before: Access | None = None  # the read by another thread
     unwritten: Access | None = None  # a read before the first write
 
 

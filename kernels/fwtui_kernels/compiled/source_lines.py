@@ -18,7 +18,7 @@ PACKAGE = "fwtui_kernels"
 
 class SourceLine(NamedTuple):
     path: str
-    line: int  # from 1; 0 if unknown
+    line: int  # counts from 1; 0 if unknown
 
 
 NOWHERE = SourceLine("", 0)

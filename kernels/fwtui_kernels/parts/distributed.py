@@ -29,7 +29,7 @@ PAPERS = (
 # buffers of a rank: the pivot by columns; row p; the pivot by rows; column p by columns. ROW and SQUARE are broadcast, and odd
 # rounds use the buffers with the next number
 MATRIX, SOLVED, ROW, SQUARE, COLUMN = 0, 1, 2, 4, 6
-BUFFERS = 6  # of each rank, without the matrix
+BUFFERS = 6  # buffers of each rank, excluding the matrix
 
 
 def plan(shape: Shape, stepwise: bool, words: bool = True, together: bool = False) -> Iterator[Step]:

@@ -1,6 +1,6 @@
 """One-dimensional tiles with unsigned addresses for the optimised rungs: the first two phases, and the doubly tiled order.
 
-Unsigned indices need no test for negative values. With 32 bits, an address is a base plus a compile-time constant.
+Unsigned indices do not need a test for negative values. With 32 bits, an address is a base plus a compile-time constant.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from fwtui_kernels.plan import NO_EDGE
 
 UNIT = 32  # cells to whose multiples a front's side is padded; no vector block is wider
 DEEP = 64  # pivots of a step if all cores work on one front
-MAX_ROWS = 64  # of a task of the descent, whose part of the factor is then packed once for all of them
+MAX_ROWS = 64  # rows of a task of the descent; its part of the factor is packed once for all of them
 FIRST, SIZE, ABOVE, DEPTH, CLOSED, SIDE, CELLS, PARENT, CHILD, SIBLING = range(10)  # columns of `nodes`
 
 
@@ -32,7 +32,7 @@ class Neighbours(NamedTuple):
     begins: np.ndarray
     others: np.ndarray
     there: np.ndarray  # the least weight of an arc from v to the neighbour; no edge of its type if there is none
-    back: np.ndarray  # of an arc from the neighbour to v
+    back: np.ndarray  # weight of the arc from the neighbour to v
 
 
 class Tree(NamedTuple):
@@ -40,8 +40,8 @@ class Tree(NamedTuple):
 
     nodes: np.ndarray  # a row for each supernode, of the columns above
     above: np.ndarray  # ranks of the vertices above each supernode, ascending; a rank is a place in the order
-    vertices: np.ndarray  # by rank
-    ranks: np.ndarray  # by vertex
+    vertices: np.ndarray  # the vertex of each rank
+    ranks: np.ndarray  # the rank of each vertex
     levels: tuple[np.ndarray, ...]  # supernodes by their height, leaves first
     cells: int
 
@@ -320,7 +320,7 @@ def _rows_from(
                     distance = row[ranks[vertex]]
                     if distance < far:
                         most = max(most, abs(np.float64(distance)))
-                        to[vertex] = distance + 0.0  # not -0
+                        to[vertex] = distance + 0.0  # adding 0.0 turns -0 into 0
                         reached += 1
                     else:
                         to[vertex] = np.inf

@@ -51,7 +51,7 @@ def follow(turned, first, others, lengths, before, source, n, empty):
     if j < n and row < pitch:
         a, b, c, d = load4(turned, uint32(j * pitch + row))
         from_a = from_b = from_c = from_d = int32(-1)
-        # unsigned indices need no test for negative values
+        # unsigned indices do not need a test for negative values
         at, end = uint32(first[j]), uint32(first[j + 1])
         while at < end:
             v = others[at]

@@ -18,8 +18,8 @@ If sums of weights were rounded, lengths are distances rounded to 21 bits, and o
 smallest floating-point sum wins. Cells that remain undecided, mostly distances that are short relative to the longest one, are
 tested one by one, with up to n arcs each.
 
-Time: at most n^3 relaxations at the rate of the third phase, as long as the distances took. If few arcs can come last, as in most
-graphs, and no sums were rounded, each arc is tested separately instead (few_arcs.py).
+Time: at most n^3 relaxations at the rate of the third phase, about the time of the search for distances. If few arcs can come
+last, as in most graphs, and no sums were rounded, each arc is tested separately instead (few_arcs.py).
 """
 
 from __future__ import annotations

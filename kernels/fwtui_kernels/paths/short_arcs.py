@@ -148,8 +148,8 @@ def functions(wide: int, slab: int, rounded: bool) -> Functions:
         staged = cuda.shared.array(room, int32)
         x = int32(cuda.threadIdx.x % EDGE)
         y = int32(cuda.threadIdx.x // EDGE)
-        top = int32(cuda.blockIdx.x * EDGE)  # of the sources
-        left = int32(cuda.blockIdx.y * EDGE)  # of the vertices
+        top = int32(cuda.blockIdx.x * EDGE)  # first source
+        left = int32(cuda.blockIdx.y * EDGE)  # first vertex
         for line in range(y, EDGE, lines):
             key = none
             if source + top + line < n and left + x < n:

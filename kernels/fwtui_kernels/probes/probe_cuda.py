@@ -25,7 +25,7 @@ BLOCK, SIDE, DEPTH = 256, 128, 16
 RESULTS = 8  # rows and columns per thread
 SLAB = DEPTH * SIDE  # words
 CELLS = RESULTS * RESULTS  # words per thread
-BLOCKS_PER_MULTIPROCESSOR = 2  # with words of 4 bytes
+BLOCKS_PER_MULTIPROCESSOR = 2  # for words of 4 bytes
 
 
 def resident(form: int) -> int:

@@ -36,7 +36,7 @@ def build(shared: bool, threads: int = THREADS) -> Any:
     only NEAR pieces are read from shared memory.
     """
 
-    words = NEAR * threads * WORDS  # in shared memory
+    words = NEAR * threads * WORDS  # words in shared memory
 
     # no disk cache: the compiled code closes over the number of threads
     @jit(cache=False)

@@ -62,9 +62,8 @@ class CpuProgram(Program):
         if not self._tiled:
             return buffers[0][:n, :n].copy()
         side, tile = padded // self.shape.tile, self.shape.tile
-        rows = np.empty_like(buffers[0]).reshape(
-            side, tile, side, tile
-        )  # not a view, because later repetitions overwrite the buffer
+        # a copy, because later repetitions overwrite the buffer
+        rows = np.empty_like(buffers[0]).reshape(side, tile, side, tile)
         rows[...] = buffers[0].reshape(side, side, tile, tile).swapaxes(1, 2)
         return rows.reshape(padded, padded)[:n, :n]
 

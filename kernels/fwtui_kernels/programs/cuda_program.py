@@ -68,7 +68,7 @@ class CudaProgram(Program):
         self.shape = shape
         self.ops = {name: replace(op, function=kernel_of(op.function)) for name, op in ops.items()}
         self._size = (shape.padded, columns or shape.padded)
-        self._rows_of_n = shape.n  # without padding
+        self._rows_of_n = shape.n  # rows without the padding
         self._matrices = matrices
         self._result = result
         self._order = order

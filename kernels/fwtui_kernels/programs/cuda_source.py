@@ -65,7 +65,7 @@ def program(
     if target.cc is None:
         raise NoTrial(f"{source.name} compiles on any machine but runs only on a GPU")
 
-    from fwtui_kernels.programs import nvrtc  # its packages may be missing on a machine without a GPU
+    from fwtui_kernels.programs import nvrtc  # imported late: its packages may be missing on a machine without a GPU
 
     code = nvrtc.compiled(source, [launch.function for launch in launches.values()], defined, folders, target.cc)
 

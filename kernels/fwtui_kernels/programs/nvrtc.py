@@ -25,7 +25,7 @@ toolkit: Any = core
 STANDARD = "c++17"
 _NAMES = "__nv_name_map"  # the pseudo file in which NVRTC resolves name expressions
 _TOO_MUCH = re.compile(r"Entry function '_Z(\d+)(\w+)' uses too much shared data \(0x([0-9a-f]+) bytes, 0x([0-9a-f]+) max\)")
-_ERROR = re.compile(r"^(?P<file>[^\n]*?)\((?P<line>\d+)\): (?:catastrophic )?error: (?P<said>.*)$")
+_ERROR = re.compile(r"^(?P<file>[^\n]*?)\((?P<line>\d+)\): (?:catastrophic )?error: (?P<text>.*)$")
 
 
 class SourceCode(NamedTuple):
@@ -62,7 +62,7 @@ def compiled(
     mangled = {name: symbol.decode() for name, symbol in binary.symbol_mapping.items()}
 
     def ptx(function: str) -> str:
-        # from the linker, because cuda.core's NVRTC program looks for a driver when it compiles to PTX
+        # the version comes from the linker, because cuda.core's NVRTC program looks for a driver when it compiles to PTX
         linked = replace(options, link_time_optimization=True, relocatable_device_code=True)
         code = toolkit.Program(text, "c++", linked).compile("ltoir", name_expressions=names)
         linker = toolkit.Linker(code, options=toolkit.LinkerOptions(arch=options.arch, link_time_optimization=True, ptx=True))
@@ -146,7 +146,7 @@ def _first_error(log: str, source: Path) -> UserKernelError:
     first = places[0]
     match = _ERROR.match(lines[first])
     assert match is not None
-    message = match["said"]
+    message = match["text"]
     # the source line and a line with a caret follow; a long message continues in the lines before them
     caret = next((i for i in range(first + 1, min(first + 12, len(lines))) if lines[i].strip() == "^"), None)
     column, text = "", ""

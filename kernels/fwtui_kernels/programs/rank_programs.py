@@ -19,7 +19,7 @@ class RankRows:
     def __init__(self, shape: Shape, rank: int):
         self._shape = shape
         self._spans = [(low, min(high, shape.n)) for low, high in shape.spans(rank)]
-        self.count = sum(end - low for low, end in self._spans)  # without padding
+        self.count = sum(end - low for low, end in self._spans)  # rows without the padding
         self.size = (max(1, len(self._spans)) * shape.tile, shape.padded)  # buffers cannot be empty
 
     def vertices(self) -> Any:
@@ -61,7 +61,7 @@ class CpuRank(CpuProgram):
         self._link = target.link
         self._rows = RankRows(shape, target.rank)
         self._width = width_of(shape.itemsize, shape.tile)
-        self._arriving: dict[int, Callable[[], object]] = {}  # by buffer
+        self._arriving: dict[int, Callable[[], object]] = {}  # the function that waits for a buffer
 
     def allocate(self) -> Buffers:
         tile, dtype = self.shape.tile, self.shape.dtype

@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from fwtui.analysis.plan_checks import MAX_STEPS, check_plan, troubles, words
+from fwtui.analysis.plan_checks import MAX_STEPS, check_plan, describe_rect, troubles
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Cost, Kernel, Rect, Shape, Step
 
@@ -90,5 +90,5 @@ def test_undeclared_reads_are_found_in_the_smallest_graph() -> None:
     assert f"more than {MAX_STEPS:,} steps" in told
     (told,) = check_plan(broken(BLOCKED, without(2)))
     assert told.endswith("(n = 5, tile 4)") and check_plan(BLOCKED) == []
-    assert words(Rect(0, 32, 32, 64)) == "rows 0-31, columns 32-63"
-    assert words(Rect(5, 7, 6, 8)) == "row 5, column 7"
+    assert describe_rect(Rect(0, 32, 32, 64)) == "rows 0-31, columns 32-63"
+    assert describe_rect(Rect(5, 7, 6, 8)) == "row 5, column 7"

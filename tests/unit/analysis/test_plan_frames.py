@@ -116,8 +116,8 @@ def test_slow_motion_keeps_the_steps_of_some_rounds_in_order() -> None:
     assert [frame.phase for frame in made.slowly(3, 2)] == ["pivot", "rest"] * 3
     run = run_of(KATZ, state="done")
     shown = [slow_scene(made, run, place) for place in range(25)]
-    assert shown[0] == shown[24] and shown[0].words[0] == "slow motion: round 1 of 8 · pivot"
-    assert shown[1].words[2] == "slow motion: 1/8 · panels"
+    assert shown[0] == shown[24] and shown[0].captions[0] == "slow motion: round 1 of 8 · pivot"
+    assert shown[1].captions[2] == "slow motion: 1/8 · panels"
 
 
 Tree = tuple[tuple[int, ...], tuple[int, ...]]
@@ -151,9 +151,9 @@ def warm(done: float, t: float) -> dict[str, Any]:
 
 def test_highlighted_tiles_follow_the_time_of_a_repetition() -> None:
     panels = at(run_of(KATZ, **warm((3 * 64 + 1) * 32**3 / 256**3, 13.0)), 13.0)  # three rounds in three seconds
-    assert panels.words[0] == "round 4 of 8 · panels" and panels.sources == (Rect(96, 96, 128, 128),)
+    assert panels.captions[0] == "round 4 of 8 · panels" and panels.sources == (Rect(96, 96, 128, 128),)
     naive = settle(Experiment(kernel="naive", n=1000))
-    seen = [at(run_of(naive, **warm(i / 100, 10.0 + i / 10)), 10.0 + i / 10).words[0] for i in range(1, 100)]
+    seen = [at(run_of(naive, **warm(i / 100, 10.0 + i / 10)), 10.0 + i / 10).captions[0] for i in range(1, 100)]
     assert 19 <= len(dict.fromkeys(seen)) <= 21 and seen[0] == "round 1 of 1000 · all rounds"
     told = events.Progress(t=12.0, run=1, stage="clean", done=0.25)
     sample = events.Sample(t=11.0, run=1, seconds=0.001, since=10.9)
@@ -163,26 +163,26 @@ def test_highlighted_tiles_follow_the_time_of_a_repetition() -> None:
     assert at(run_of(KATZ, stage="phases", stages=()), 5.0) == Scene(256, ("instrumented repetition",))
     sample = events.Sample(t=20.0, run=1, seconds=8.0, since=12.0)
     slow = at(run_of(KATZ, stage="clean", stage_since=10.0, samples=(sample,)), 22.5)
-    assert slow.words[0].startswith("about round 3 of 8 ·")
+    assert slow.captions[0].startswith("about round 3 of 8 ·")
     late = at(run_of(KATZ, stage="clean", stage_since=10.0, samples=(sample,)), 99.0)
-    assert late.words[0].startswith("about round 8 of 8")
+    assert late.captions[0].startswith("about round 8 of 8")
 
 
 def test_a_finished_run_shows_the_last_of_its_work() -> None:
     done = at(run_of(KATZ, state="done"), 99.0)
-    assert done.words[0] == "finished: round 8 of 8 · remainder" and done.targets == (Rect(0, 0, 224, 224),)
+    assert done.captions[0] == "finished: round 8 of 8 · remainder" and done.targets == (Rect(0, 0, 224, 224),)
     assert at(run_of(KATZ, state="cancelled"), 99.0) == Scene(256, ("cancelled",)), "nobody knows how far it came"
     many = run_of(settle(Experiment(kernel="naive", n=4096)), state="done")
-    assert at(many, 0.0).words[0].startswith("finished: round 4096 of 4096")
+    assert at(many, 0.0).captions[0].startswith("finished: round 4096 of 4096")
 
 
 def test_a_race_shows_steps_if_they_are_slow_and_rounds_otherwise() -> None:
     run = run_of(KATZ)
     film = developed(run)
     slow = [raced_scene(film, run, share, 8.0) for share in (0.0, 0.5)]
-    assert [shown.words[0] for shown in slow] == ["round 1 of 8 · pivot", "round 5 of 8 · pivot"]
+    assert [shown.captions[0] for shown in slow] == ["round 1 of 8 · pivot", "round 5 of 8 · pivot"]
     quick = raced_scene(film, run, 0.5, 1.0)
-    assert quick.words[1] == "round 5 of 8" and quick.targets == film.heaviest(film.relaxations // 2).targets
+    assert quick.captions[1] == "round 5 of 8" and quick.targets == film.heaviest(film.relaxations // 2).targets
     assert raced_scene(film, run, 1.0, 8.0) == Scene(256, ("finished",), filled=1.0)
 
 

@@ -13,8 +13,8 @@ from fwtui.analysis.warps import derived
 from fwtui.experiment.experiment import kernel_named
 from fwtui.live.watch_events import compile_kernel
 from fwtui.measure.code_listing import build_listing, inner_loop, minimums, opcode, relaxations
+from fwtui.stream.kernel_tests import CompileRequest
 from fwtui.stream.listing import MAX_INSTRUCTIONS, MAX_LINES
-from fwtui.stream.trials import CompileRequest
 from fwtui_kernels.compiled import compiler
 from fwtui_kernels.compiled.disassembly import Disassembler, MachineInstruction
 from fwtui_kernels.compiled.source_lines import NOWHERE, SourceLine, package_files, source_line, tagged

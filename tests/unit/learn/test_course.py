@@ -15,8 +15,8 @@ from fwtui.learn.prompts import CHECKS, Prompted, PromptEvidence, reached
 from fwtui.live.watch_events import CheckEnd, CheckStart, Report
 from fwtui.sessions.folders import SUFFIX, shipped_folder
 from fwtui.sessions.library import load_model
+from fwtui.stream.kernel_tests import Finding, OperationResources
 from fwtui.stream.model import Model
-from fwtui.stream.trials import Finding, OperationResources
 
 
 @pytest.fixture

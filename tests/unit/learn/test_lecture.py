@@ -33,7 +33,7 @@ class TestCue:
         assert cue("@matrix In tiles now.") == Cue("In tiles now.", "matrix")
         assert cue("@matrix") == Cue("", "matrix")
         assert cue("@source 12-20 Here 4") == Cue("Here 4", "source", first=12, last=20)
-        assert cue("@source 4 ?phase").span == "4" and cue("@matrix 12-20").words == "12-20"
+        assert cue("@source 4 ?phase").span == "4" and cue("@matrix 12-20").body == "12-20"
         assert cue("@matrix").directed and cue("words", "Title").directed and not cue("words").directed
         assert cue("@runs ? What would you try next?") == Cue("What would you try next?", "runs", True)
         assert cue("?") == Cue("", "", True)

@@ -25,13 +25,13 @@ class TestQuestions:
 
     def test_the_limiting_resource_and_what_each_would_allow(self, model: Model) -> None:
         answer = KINDS["limiter"].answer(entrant(model, 8), None)
-        assert answer.right == ("warps", "registers") and "64 of 64 warps" in answer.words
+        assert answer.right == ("warps", "registers") and "64 of 64 warps" in answer.text
         allowed = {part.key: part.amount for part in answer.parts}
         assert allowed["registers"] == allowed["warps"] == 64 and allowed["shared memory"] > 64
         fewer = {"registers": 56, "blocks": 4, "warps": 32, "limiters": ("registers",)}
         crowded = tuple(msgspec.structs.replace(o, **fewer) for o in model.runs[8].occupancies)
         answer = KINDS["limiter"].answer(entrant(model, replace(model.runs[8], occupancies=crowded)), None)
-        assert answer.right == ("registers",) and "32 of 64 warps" in answer.words
+        assert answer.right == ("registers",) and "32 of 64 warps" in answer.text
         assert {part.key: part.amount for part in answer.parts} == {**allowed, "registers": 32}
         assert KINDS["limiter"].answer(entrant(model, 4), None).right == ("warps",)
         told = model.runs[8].occupancies

@@ -42,7 +42,7 @@ class TestShipped:
             assert cited.run.verified and cited.run.seconds and cited.run.experiment.kernel == step.written.kernel
             assert session_path(SHIPPED, cited.session).is_file()
             answer = shipped.answer(step)
-            assert answer.words and (answer.right or answer.number)
+            assert answer.text and (answer.right or answer.number)
             if answer.right:
                 assert set(answer.right) <= {choice.key for choice in shipped.choices(step)}
                 assert len(shipped.choices(step)) > 1
@@ -235,11 +235,11 @@ def test_the_shipped_lecture_is_made_as_the_readme_says(
 def test_a_shipped_lecture_points_and_asks(name: str, kinds: set[str]) -> None:
     lecture = load(shipped_folder() / f"{name}.fwt.jsonl.gz")
     cues = [cue_of(line.event) for line in lecture.lines if isinstance(line.event, Marker)]
-    assert {c.panel for c in cues} - {""} <= set(PANELS) and all(c.words and c.title for c in cues)
+    assert {c.panel for c in cues} - {""} <= set(PANELS) and all(c.body and c.title for c in cues)
     assert {c.kind.name for c in cues if c.kind} == kinds
     assert any(c.asks and c.kind is None for c in cues)
     # what a marker says of its run is counted by the program, not by hand
-    assert not any(character.isdigit() for c in cues for character in c.words)
+    assert not any(character.isdigit() for c in cues for character in c.body)
 
 
 @pytest.mark.parametrize(("text", "name"), [("own-kernel", "lecture-own-kernel"), ("sparse", "h200-sparse-grid")])

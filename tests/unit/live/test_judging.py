@@ -17,9 +17,9 @@ from fwtui.live.samplers import WarpSampling
 from fwtui.live.watch_events import POLL_SECONDS, CheckEnd, CheckStart, FileWatcher, Report, Superseded, WatchUpdate
 from fwtui.live.watch_loop import Benchmarks, TimedSave, WatchLoop, WatchRequest
 from fwtui.stream import events
+from fwtui.stream.kernel_tests import Compiled, Finding, OperationResources
 from fwtui.stream.listing import CodeLine, Listing
 from fwtui.stream.model import Model
-from fwtui.stream.trials import Compiled, Finding, OperationResources
 
 USED = OperationResources(
     op="relax",
@@ -246,7 +246,7 @@ def test_a_slow_tool_may_change_the_verdict_and_a_harmless_race_leaves_it(path: 
     first, last = (one for one in told if isinstance(one, CheckEnd))
     assert first.right and told.index(first) == told.index(last) - 3 and not last.right
     assert (first.seconds, last.verdict, last.seconds) == (0.5, "it writes beside", None)
-    race = Finding(case="racecheck", outcome="is_unreliable", sentence="threads race")
+    race = Finding(case="racecheck", outcome="unreliable", sentence="threads race")
     loop = sitting(path, FakeTimes(Report("time", "timed", seconds=0.5)), Clock(), Compiled(), lambda: RIGHT, [race])
     told = list(loop.run(Event(), once=True))
     assert ("threads race", None) in [(said.sentence, said.right) for said in told if isinstance(said, Report)]

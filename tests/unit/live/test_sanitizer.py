@@ -9,7 +9,7 @@ from stand_ins import FakeTool
 
 from fwtui.experiment.device import FIRST_GPU
 from fwtui.live.sanitizer import ABSENT, invalid_access, race, run_sanitizer
-from fwtui.stream.trials import Finding, TrialRequest
+from fwtui.stream.kernel_tests import Finding, KernelTestRequest
 
 HEAD = "========= COMPUTE-SANITIZER\n"
 NUMBA = """\
@@ -55,7 +55,7 @@ WARNING = RACE.replace("Error: ", "Warning: ").replace("(1 error, 0 warnings)", 
 NO_ERRORS = f"{HEAD}========= ERROR SUMMARY: 0 errors\n"
 NO_HAZARDS = f"{HEAD}========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n"
 HARMLESS = "; that is harmless only where the write repeats what is there"
-REQUEST = TrialRequest(kernel="mine", path="/course/mine.py", device=FIRST_GPU, sizes=(512,))
+REQUEST = KernelTestRequest(kernel="mine", path="/course/mine.py", device=FIRST_GPU, sizes=(512,))
 RAN = "".join(
     msgspec.json.encode(Finding(case="", outcome="right", sentence="", n=n)).decode() + "\n" for n in (31, 81, 33)
 )  # fmt: skip
@@ -130,7 +130,7 @@ def test_the_sanitizer_ends_in_time_and_at_the_next_save(tool: FakeTool) -> None
     tool.answers({"log": "", "sleep": True}, {"log": RACE, "sleep": True}, {"log": RACE, "sleep": True})
     (_, _, slow), (_, racy, _) = found(seconds=1.0)
     assert slow == "memcheck is left out: compute-sanitizer took more than 1 s"
-    assert racy == "is_unreliable", "what it found until then is told"
+    assert racy == "unreliable", "what it found until then is told"
     stop = Event()
     Timer(0.2, stop.set).start()
     assert list(run_sanitizer(REQUEST, stop)) == []

@@ -10,7 +10,7 @@ import fwtui_kernels
 from fwtui.commands.new import python
 from fwtui.live.watch_events import compile_kernel
 from fwtui.measure.compile_process import rewrites
-from fwtui.stream.trials import CompileRequest
+from fwtui.stream.kernel_tests import CompileRequest
 from fwtui_kernels.own import files_of
 
 BLOCKED, BY_VERTEX = (edits.FOLDER / name for name in (edits.BLOCKED, edits.BY_VERTEX))

@@ -17,7 +17,7 @@ from fwtui.common.child_process import Standby
 from fwtui.experiment.device import DeviceId
 from fwtui.live.kernel_test import KernelTestProcess, run_kernel_test
 from fwtui.measure.kernel_test_cases import kernel_test_ladder
-from fwtui.stream.trials import Finding, verdict
+from fwtui.stream.kernel_tests import Finding, verdict
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Rect
 
@@ -28,7 +28,7 @@ HARNESS = """
 import msgspec
 from in_simulator import tell
 from fwtui.measure.kernel_test_process import TrialRun
-from fwtui.stream.trials import Finding, TrialRequest
+from fwtui.stream.kernel_tests import Finding, KernelTestRequest
 from fwtui.experiment.device import DeviceId
 
 class Found(BaseException):
@@ -42,7 +42,7 @@ def found(case):
             if not finding.fine:
                 raise Found
     try:
-        TrialRun(TrialRequest(kernel="mine", path=case["path"], device=DeviceId("simulator")), take).run()
+        TrialRun(KernelTestRequest(kernel="mine", path=case["path"], device=DeviceId("simulator")), take).run()
     except Found:
         pass
     return told

@@ -17,16 +17,16 @@ from fwtui_kernels.plan import Rect
 
 # outcomes of a case: right, wrong or varying distances, and cases that the kernel does not accept
 RIGHT, WRONG, RACY, LEFT_OUT = "right", "wrong", "racy", "left out"
-DOUBTFUL = "is_unreliable"  # a possible mistake that has not changed any distance
-BROKEN, HUNG, DIED = "broken", "hung", "died"
+UNRELIABLE = "unreliable"  # a possible mistake that has not changed any distance
+BROKEN, TIMED_OUT, DIED = "broken", "hung", "died"
 PRINTED = "printed"  # not an outcome: output of the kernel's file during the test
-FINE = (RIGHT, DOUBTFUL, LEFT_OUT, PRINTED)
+FINE = (RIGHT, UNRELIABLE, LEFT_OUT, PRINTED)
 REST = "rest"  # key of the phase that does most of the work, if there are several
 NO_COMPILER = "no GPU compiler is installed"
 LOADING, PLANNING, OVER = "loading", "plan", "over"  # cases without a graph; OVER ends the test
 
 
-class TrialRequest(Struct, frozen=True, kw_only=True):
+class KernelTestRequest(Struct, frozen=True, kw_only=True):
     """Test a kernel. `path` is the file of a user kernel; `tile` 0 is the default tile."""
 
     kernel: str
@@ -39,7 +39,7 @@ class TrialRequest(Struct, frozen=True, kw_only=True):
 
 
 class CompileRequest(Struct, frozen=True, kw_only=True):
-    """Compile a kernel for a compute capability; the other fields are those of a TrialRequest."""
+    """Compile a kernel for a compute capability; the other fields are those of a KernelTestRequest."""
 
     kernel: str
     capability: tuple[int, int]
