@@ -44,7 +44,7 @@ class Pretend:
 
     def children(self, kind: Any) -> None:
         """Replace the class of a live session's child processes."""
-        self._patch.setattr("fwtui.live.session.Child", kind)
+        self._patch.setattr("fwtui.live.session.EventModule", kind)
 
     def shipped(self, folder: Path) -> None:
         """Replace the folder of the shipped sessions."""

@@ -69,7 +69,7 @@ def dashboard() -> int:
             module, arguments = Path(__file__).stem, ["--flood"]
         return EventModule(module, arguments, origin, {**(environment or {}), "PYTHONPATH": HERE})
 
-    session.Child = hire  # type: ignore[assignment, misc]
+    session.EventModule = hire  # type: ignore[assignment, misc]
     return run_dashboard(session.Live(telemetry_hz=10), defaults(False))
 
 
