@@ -187,7 +187,7 @@ def _place(text: str) -> Mark:
 
 
 def _words(text: str) -> str:
-    words = sanitise(text).strip()
-    if not 1 <= len(words) <= notes.MAX_WORDS:
-        raise Refused(f"a marker of {len(words)} characters is outside 1 to {notes.MAX_WORDS}; shorten it")
-    return words
+    content = sanitise(text).strip()
+    if not 1 <= len(content) <= notes.MAX_TEXT:
+        raise Refused(f"a marker of {len(content)} characters is outside 1 to {notes.MAX_TEXT}; shorten it")
+    return content
