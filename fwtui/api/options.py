@@ -12,18 +12,18 @@ FLAGS = ("all", "answers", "counters", "identify", "record", "record_source", "t
 
 
 def parse(
-    command: str, add_options: Callable[[argparse.ArgumentParser], None], options: Mapping[str, object], *words: str
+    command: str, add_options: Callable[[argparse.ArgumentParser], None], options: Mapping[str, object], *arguments: str
 ) -> argparse.Namespace:
     """Parse the words and the options of a command; None leaves an option out, as False does a flag. Raises Refused."""
     parser = CommandParser(prog=f"fwtui {command}")
     add_options(parser)
-    args, unknown = parser.parse_known_args([*words, *_words(options)])
+    args, unknown = parser.parse_known_args([*arguments, *_arguments(options)])
     if unknown:
         parser.refuse_unknown(unknown)
     return args
 
 
-def _words(options: Mapping[str, object]) -> Iterator[str]:
+def _arguments(options: Mapping[str, object]) -> Iterator[str]:
     for name, value in options.items():
         flag = f"--{name.replace('_', '-')}"
         if name in FLAGS and isinstance(value, bool):

@@ -72,8 +72,8 @@ class Session:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Read the session file at that path. Raises Refused."""
         self._path = Path(path).absolute()
-        loaded = read(self._path, for_screen=True)
-        self._header, self._problem, self._model = loaded.header, loaded.missing, model_of(loaded)
+        session = read(self._path, for_screen=True)
+        self._header, self._problem, self._model = session.header, session.missing, model_of(session)
 
     @cached_property
     def runs(self) -> tuple[MeasuredRun, ...]:
@@ -163,5 +163,5 @@ def load(name: str | os.PathLike[str]) -> Session:
 
 def kernels() -> dict[str, str]:
     """Return the ids of all kernels, from the slowest to the fastest family, each with its idea; then your own."""
-    own = {name_for(path): sanitise(words) for path, words in kernel_files().items()}
+    own = {name_for(path): sanitise(summary) for path, summary in kernel_files().items()}
     return {kernel.id: kernel.summary for kernel in registry().values()} | own

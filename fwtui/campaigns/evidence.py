@@ -80,8 +80,8 @@ def near(value: float | Ratios, low: float, high: float | None = None) -> bool:
 
 def experiment(spec: str, n: int, dtype: str) -> Experiment:
     """Return the experiment of a kernel with choices; names that are not an experiment's fields are the kernel's options."""
-    kernel, *words = spec.split()
-    choices = dict(word.split("=") for word in words)
+    kernel, *choices_text = spec.split()
+    choices = dict(text.split("=") for text in choices_text)
     fields = {name: choices.pop(name) for name in [*choices] if name in Experiment.__struct_fields__}
     whole = {"kernel": kernel, "n": n, "dtype": dtype, "options": choices, **fields}
     return msgspec.convert(whole, Experiment, strict=False)

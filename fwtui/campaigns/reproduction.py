@@ -28,10 +28,10 @@ MAX_WRITING_SECONDS = 120.0  # time limit for writing a graph file
 class Reproduction:
     """A paper's experiments. Call `tick()` until it returns False, then `close()`. Earlier runs of the session do not count."""
 
-    def __init__(self, live: RunSession, paper: Paper, gpu: bool, quick: bool, say: Callable[[str], None]):
+    def __init__(self, live: RunSession, paper: Paper, gpu: bool, quick: bool, report: Callable[[str], None]):
         self.paper, self.evidence, self.cancelled = paper, Evidence(live.model, paper.dtype, since=live.now), False
         self.title = f"{BEGIN}{paper.name}{' --quick' if quick else ''}"
-        self._live, self._gpu, self._quick, self._say, self._skipped = live, gpu, quick, say, set[str]()
+        self._live, self._gpu, self._quick, self._report, self._skipped = live, gpu, quick, report, set[str]()
         self._seen, self._records = set[tuple[object, ...]](), False
         self._queue = Queue(live, QUICK_SECONDS if quick else paper.seconds)
         self.runner = Runner(self._queue, self._wanted(), lambda settled, why: self._skip(label(settled), why))
@@ -62,11 +62,11 @@ class Reproduction:
             try:
                 run = self.evidence.run(spec, max(n for n in (*self.evidence.sizes(spec), 0) if n <= most))
             except Missing as missing:
-                self._say(f"no counters of {spec}: {missing}")
+                self._report(f"no counters of {spec}: {missing}")
                 continue
-            self._say(f"counters of {spec}, n {run.n}")
+            self._report(f"counters of {spec}, n {run.n}")
             if why := counters.record_counters(self._live, run.id, as_it_ran(run.experiment, run.device)):
-                return self._say(f"no counters: {why}")
+                return self._report(f"no counters: {why}")
 
     def _wanted(self) -> Iterator[Settled | None]:
         """Yield the experiments that this machine can run, each after the last one is over; None while a file is written."""
@@ -78,7 +78,7 @@ class Reproduction:
             for wanted in self._from_files(group.of[0], sizes) if group.file else listed:
                 settled = self._settled(wanted) if wanted is not None else None
                 if settled is not None:
-                    self._say(f"{label(settled)}, about {self._queue.expect(settled).total:.0f} s")
+                    self._report(f"{label(settled)}, about {self._queue.expect(settled).total:.0f} s")
                 if settled is not None or wanted is None:
                     yield settled
 
@@ -119,4 +119,4 @@ class Reproduction:
         if what not in self._skipped:
             self._skipped.add(what)
             self._live.mark(f"{SKIPPED}{what}: {why}")
-            self._say(f"{SKIPPED}{what}: {why}")
+            self._report(f"{SKIPPED}{what}: {why}")

@@ -20,7 +20,7 @@ from fwtui.machine.tuning_table import Config, TuningResult, config_of
 from fwtui_kernels.plan import Kernel
 
 FINALISTS, BEHIND = 3, 3.0  # tune that many kernels, except those this many times as slow as the best by default
-PASSES = 0.4  # seconds of timed passes for each configuration
+MEASURED_SECONDS = 0.4  # seconds of timed repetitions for each configuration
 MAX_SECONDS = 20.0  # limit for one pass of a configuration
 
 Times = Mapping[Config, float | None]  # seconds; None: it could not run or was not correct
@@ -41,15 +41,17 @@ def next_config(kernels: Sequence[Kernel], experiment: Experiment, times: Times)
     on the measurements, so an interrupted search continues.
     """
     variants = {k.id: changed(experiment, kernel=k.id, code="", tile=0, options={}, launch="") for k in kernels}
-    usual = {name: config_of(settled) for name, experiment in variants.items() if (settled := _settled(experiment)) is not None}
-    for config in usual.values():
+    defaults = {
+        name: config_of(settled) for name, experiment in variants.items() if (settled := _settled(experiment)) is not None
+    }
+    for config in defaults.values():
         if config not in times:
             return config
-    by_default = sorted((seconds, name) for name, config in usual.items() if (seconds := times[config]) is not None)
+    by_default = sorted((seconds, name) for name, config in defaults.items() if (seconds := times[config]) is not None)
     for seconds, name in by_default[:FINALISTS]:
         if seconds > BEHIND * by_default[0][0]:
             break
-        code = usual[name].code
+        code = defaults[name].code
         of_kernel = [(t, c.words, c) for c, t in times.items() if (c.kernel, c.code) == (name, code) and t is not None]
         for neighbour in neighbours(kernel_named(name), min(of_kernel)[2]):
             if neighbour not in times and _settled(neighbour.applied(experiment)) is not None:
@@ -84,24 +86,24 @@ class Tuner:
         device: DeviceId,
         kernels: Sequence[Kernel],
         experiment: Experiment,
-        say: Callable[[TuningResult, bool], None],
+        report: Callable[[TuningResult, bool], None],
         fresh: bool = False,
     ):
         self._live = live
         self._device = device
         self._kernels = kernels
         self._experiment = experiment  # the graph, except for its size and number type
-        self._say = say  # called with every trial, and whether it is the best so far
+        self._report = report  # called with each result, and True if it is the best so far
         self.saved = True  # False: the cache folder could not be written
-        self.trials: dict[tuple[Problem, Config], TuningResult] = {}
+        self.results: dict[tuple[Problem, Config], TuningResult] = {}
         forgotten = {kernel.id for kernel in kernels} if fresh else set()
-        for trial in tuning_table.load(device):
-            if trial.kernel not in forgotten:
-                self.trials[Problem(trial.n, trial.dtype, trial.nonnegative), trial.config] = trial
+        for result in tuning_table.load(device):
+            if result.kernel not in forgotten:
+                self.results[Problem(result.n, result.dtype, result.nonnegative), result.config] = result
 
     def tune(self, problems: Sequence[Problem], seconds: float) -> bool:
         """Measure for at most so long, dividing the time among the problems; return whether nothing is left to try."""
-        earlier = [trial.run for trial in self.trials.values() if trial.seconds]
+        earlier = [result.run for result in self.results.values() if result.seconds]
         unknown = dict.fromkeys(RATES, inf)  # there is no estimate before the first run
         queue = Queue(self._live, seconds, brief=True, rates=unknown, earlier=earlier, most=MAX_SECONDS).go()
         whole = True
@@ -112,18 +114,18 @@ class Tuner:
     def best(self, problem: Problem, kernel: str = "") -> TuningResult | None:
         """The fastest measured configuration of all rungs, or of the user's kernel of that name as its file is now."""
         code = code_of(kernel)
-        trials = [t for t in self._of(problem) if t.code == code and (not code or t.kernel == kernel)]
-        return next(iter(tuning_table.fastest(trials, *problem)), None)
+        results = [t for t in self._of(problem) if t.code == code and (not code or t.kernel == kernel)]
+        return next(iter(tuning_table.fastest(results, *problem)), None)
 
     def _of(self, problem: Problem) -> list[TuningResult]:
-        return [trial for (of, _), trial in self.trials.items() if of == problem]
+        return [result for (of, _), result in self.results.items() if of == problem]
 
     def _one(self, problem: Problem, queue: Queue) -> bool:
         negative = self._experiment.negative if not problem.nonnegative else 0.0
         experiment = changed(self._experiment, n=problem.n, dtype=problem.dtype, negative=negative)
         skipped: dict[Config, None] = {}
         while True:
-            measured = {trial.config: trial.seconds for trial in self._of(problem)}
+            measured = {result.config: result.seconds for result in self._of(problem)}
             config = next_config(self._kernels, experiment, {**measured, **skipped})
             if config is None:
                 return not skipped
@@ -133,20 +135,20 @@ class Tuner:
             if queue.refusal(candidate, queue.expect(candidate).one):
                 skipped[config] = None
                 continue
-            own_kernel = config.kernel if config.code else ""
-            before = self.best(problem, own_kernel)
-            trial = self._measured(queue, problem, config, candidate)
-            if code_of(own_kernel) != config.code:
-                raise Refused(f"the file of {own_kernel} has changed; run the command again to tune the new version")
-            self.trials[problem, config] = trial
-            self.saved = tuning_table.save(self.trials.values(), self._device)
-            faster = trial.seconds is not None and (before is None or trial.seconds < (before.seconds or 0.0))
-            self._say(trial, faster)
+            user_kernel = config.kernel if config.code else ""
+            before = self.best(problem, user_kernel)
+            result = self._measured(queue, problem, config, candidate)
+            if code_of(user_kernel) != config.code:
+                raise Refused(f"the file of {user_kernel} has changed; run the command again to tune the new version")
+            self.results[problem, config] = result
+            self.saved = tuning_table.save(self.results.values(), self._device)
+            faster = result.seconds is not None and (before is None or result.seconds < (before.seconds or 0.0))
+            self._report(result, faster)
 
     def _measured(self, queue: Queue, problem: Problem, config: Config, experiment: Experiment) -> TuningResult:
         run = None
         try:
-            run, note = queue.run(self._live.settled(changed(experiment, budget=PASSES, repeats=0)))
+            run, note = queue.run(self._live.settled(changed(experiment, budget=MEASURED_SECONDS, repeats=0)))
         except Refused as refusal:
             note = str(refusal)
         if run is not None and not note and run.verified is not True:

@@ -27,8 +27,8 @@ NAME_CELLS = 14
 
 def about(name: str) -> str:
     """A command's help, read without importing it."""
-    words = Outline(name, f"{__path__[0]}/{name}.py").about
-    return words[:1].lower() + words[1:].removesuffix(".")
+    summary = Outline(name, f"{__path__[0]}/{name}.py").about
+    return summary[:1].lower() + summary[1:].removesuffix(".")
 
 
 def overview(width: int, rare: bool) -> list[str]:

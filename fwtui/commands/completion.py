@@ -51,26 +51,26 @@ def answer(parser: Parser) -> None:
     command = finished[0] if finished and finished[0] in COMMANDS else ""
     root = parser(command)
     if command:
-        _tell_words(root, command)
+        _set_completers(root, command)
     autocomplete(root)
 
 
-def _tell_words(root: argparse.ArgumentParser, command: str) -> None:
+def _set_completers(root: argparse.ArgumentParser, command: str) -> None:
     """Set the completer of each argument; argcomplete offers files for the others."""
-    words = {f"field_{f.name}": partial(_offered, f.choices) for f in FIELDS if f.choices is not None}
-    words |= dict.fromkeys(OF_SESSIONS, _sessions) | dict.fromkeys(OF_KERNELS, _kernels)
+    values_of = {f"field_{f.name}": partial(_offered, f.choices) for f in FIELDS if f.choices is not None}
+    values_of |= dict.fromkeys(OF_SESSIONS, _sessions) | dict.fromkeys(OF_KERNELS, _kernels)
     for parsers in (action.choices for action in arguments(root) if isinstance(action.choices, Mapping)):
         for action in arguments(parsers[command]):
-            if action.dest in words and action.choices is None:
-                action.completer = partial(_completed, words[action.dest])  # type: ignore[attr-defined]
+            if action.dest in values_of and action.choices is None:
+                action.completer = partial(_completed, values_of[action.dest])  # type: ignore[attr-defined]
 
 
-def _completed(words: Callable[[], Iterable[str]], prefix: str, **_: Any) -> list[str]:
+def _completed(values: Callable[[], Iterable[str]], prefix: str, **_: Any) -> list[str]:
     """Complete the last of several comma-separated words, also with file names."""
     from argcomplete.completers import FilesCompleter
 
     before, comma, last = prefix.rpartition(",")
-    found = [f"{before}{comma}{word}" for word in words() if word.startswith(last)]
+    found = [f"{before}{comma}{word}" for word in values() if word.startswith(last)]
     return found or list(FilesCompleter()(prefix))
 
 

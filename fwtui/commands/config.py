@@ -29,15 +29,17 @@ def execute(args: argparse.Namespace) -> int:
     if args.json:
         values: dict[str, dict[str, str]] = {}
         for name, v in found.everything():
-            variable, words = about.get(name, ("", ""))
+            variable, description = about.get(name, ("", ""))
             fields = {"value": v.text, "origin": v.origin, "where": v.where}
-            values[name] = {**fields, "variable": variable, "about": words}
+            values[name] = {**fields, "variable": variable, "about": description}
         print(json.dumps({"file": str(found.path), "there": found.path.exists(), "settings": values}, indent=2))
         return OK
     print(f"file: {sanitise(str(found.path))}{'' if found.path.exists() else ' (there is none)'}\n")
     rows = [("setting", "value", "source", "variable", "about")]
     for name, value in found.everything():
-        variable, words = about.get(name, (f"{settings.PREFIX}{KEYMAP[:-1].upper()}", "keys of that binding"))
-        rows.append((name, value.text or "-", value.where if value.origin == "environment" else value.origin, variable, words))
-    print("\n".join(table(rows, ("variable",), [rows[0].index(title) for title in ("value", "about")], words=True)))
+        variable, description = about.get(name, (f"{settings.PREFIX}{KEYMAP[:-1].upper()}", "keys of that binding"))
+        rows.append(
+            (name, value.text or "-", value.where if value.origin == "environment" else value.origin, variable, description)
+        )
+    print("\n".join(table(rows, ("variable",), [rows[0].index(title) for title in ("value", "about")], only_text=True)))
     return OK

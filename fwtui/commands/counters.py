@@ -34,7 +34,7 @@ def execute(args: argparse.Namespace) -> int:
         elif args.json:
             print(as_json(data(experiment, found)), flush=True)
         else:
-            print("\n".join(words(experiment, found)), flush=True)
+            print("\n".join(counter_lines(experiment, found)), flush=True)
     return worst
 
 
@@ -56,7 +56,7 @@ def data(experiment: Experiment, found: dict[str, Counters]) -> dict[str, object
     }
 
 
-def words(experiment: Experiment, found: dict[str, Counters]) -> list[str]:
+def counter_lines(experiment: Experiment, found: dict[str, Counters]) -> list[str]:
     """A heading, and a table with a column for each op, or several tables if they do not fit side by side."""
     what = experiment.file or f"n {experiment.n}"
     tile = f", tile {experiment.tile}" if experiment.tile else ""

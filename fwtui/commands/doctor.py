@@ -224,8 +224,8 @@ def limit_lines(limit_values: events.Limits) -> list[str]:
     for limit in limit_values.forms:
         form = titles.get(limit.form)
         clock = f"{limit.clock_mhz:.0f} MHz" if limit.clock_mhz else units.ABSENT
-        words = (form.title, form.instructions) if form is not None else (limit.form, "-")
-        rows.append((*words, units.rate(limit.relaxations_per_second) + _noisy(limit.noisy), clock))
+        names = (form.title, form.instructions) if form is not None else (limit.form, "-")
+        rows.append((*names, units.rate(limit.relaxations_per_second) + _noisy(limit.noisy), clock))
     copied = units.bandwidth(limit_values.copy_bytes_per_second) + _noisy(limit_values.copy_noisy)
     rows.append(("copy", "bytes read and written", copied, ""))
     for one in limit_values.levels:

@@ -46,7 +46,7 @@ WRITERS: dict[str, Callable[[Iterable[Row], TextIO], None]] = {
 }
 ENDINGS = (*FORMATS.values(), trace_events.ENDING, *KINDS)
 MIN_RATE, MAX_RATE = 0.1, 10  # pictures a second
-USUAL_GAP = 1.0
+DEFAULT_GAP = 1.0
 OF_A_REPLAY = ("size", "screen", "start", "stop", "speed", "fps", "max_gap", "theme", "present", "also")
 
 
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--speed", type=float, metavar="TIMES", help="playback speed, 0.25 to 64 (default: 1)")
     rates = ", ".join(f"{kind.rate:g} in {suffix}" for suffix, kind in KINDS.items())
     group.add_argument("--fps", type=float, metavar="RATE", help=f"pictures per second, at most {MAX_RATE} (default: {rates})")
-    about = f"longest idle gap in the replay; 0 leaves gaps unchanged (default: {USUAL_GAP:g})"
+    about = f"longest idle gap in the replay; 0 leaves gaps unchanged (default: {DEFAULT_GAP:g})"
     group.add_argument("--max-gap", type=float, metavar="SECONDS", help=about)
     about = "further output file with the same pictures in another format; repeatable"
     group.add_argument("--also", action="append", default=[], metavar="FILE", help=about)
@@ -151,7 +151,7 @@ def _replay(args: argparse.Namespace) -> int:
         if [Path(other).resolve() for other in outs].count(Path(out).resolve()) > 1:
             raise Refused(f"{quoted(Path(out).name)} is named twice; pass a different name for each file")
     rate = max(KINDS[Path(out).suffix].rate for out in outs)
-    path, loaded, whole = filmed_session(args, rate)
+    path, session, whole = filmed_session(args, rate)
     for out in outs:
         kind = KINDS[suffix := Path(out).suffix]
         content, film = encode(whole, suffix)
@@ -162,9 +162,9 @@ def _replay(args: argparse.Namespace) -> int:
         if less := len(whole.frames) - len(film.frames):
             left_out = f"{units.counted(less, 'picture')} {'is' if less == 1 else 'are'} left out"
             print_message(f"{left_out}, or it would be larger than {kind.most / 1e6:g} MB")
-    for words in whole.left_out:
-        print_message(f"it shows only {words}")
-    return session_exit_code(path, loaded.complete)
+    for part in whole.left_out:
+        print_message(f"it shows only {part}")
+    return session_exit_code(path, session.complete)
 
 
 def filmed_session(args: argparse.Namespace, rate: float) -> tuple[Path, LoadedSession, Film]:
@@ -175,11 +175,11 @@ def filmed_session(args: argparse.Namespace, rate: float) -> tuple[Path, LoadedS
     screen, size = parse_screen(args)
     look = merge_settings(args, Settings(Path()))  # only options, not settings, as in a picture
     path = resolve(args.session)
-    loaded = load(path, for_screen=True)
-    if cut.begin > loaded.duration:
-        raise Refused(f"--from {cut.begin:g} is after the end of this session of {loaded.duration:g} s; begin in it")
+    session = load(path, for_screen=True)
+    if cut.begin > session.duration:
+        raise Refused(f"--from {cut.begin:g} is after the end of this session of {session.duration:g} s; begin in it")
     small = args.size is None and any(Path(out or "").suffix == ".html" for out in (args.out, *args.also))
-    return path, loaded, filmed(path, loaded, size, cut, screen, look, drawing_progress(), small)
+    return path, session, filmed(path, session, size, cut, screen, look, drawing_progress(), small)
 
 
 def _cut(args: argparse.Namespace, rate: float) -> FilmCut:
@@ -192,7 +192,7 @@ def _cut(args: argparse.Namespace, rate: float) -> FilmCut:
     if not MIN_RATE <= rate <= MAX_RATE:
         raise Refused(f"{rate:g} pictures a second is outside {MIN_RATE} to {MAX_RATE}; pass something like --fps 5")
     speed = 1.0 if args.speed is None else args.speed
-    gap = USUAL_GAP if args.max_gap is None else args.max_gap or None
+    gap = DEFAULT_GAP if args.max_gap is None else args.max_gap or None
     check_speed(speed, gap)
     return FilmCut(start, stop, rate, gap, speed)
 

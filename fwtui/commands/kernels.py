@@ -28,16 +28,16 @@ def execute(args: argparse.Namespace) -> int:
     if args.json:
         for kernel in kernels or registry().values():
             print(json.dumps(_data(kernel)))
-        for path, words in ({} if kernels else kernel_files()).items():
-            print(json.dumps({"id": name_for(path), "summary": sanitise(words), "file": str(path)}))
+        for path, text in ({} if kernels else kernel_files()).items():
+            print(json.dumps({"id": name_for(path), "summary": sanitise(text), "file": str(path)}))
         return OK
     if kernels:
         print("\n\n".join("\n".join(_about(kernel)) for kernel in kernels))
         return OK
     names = ("id", "where", "phases", "types", "tiles", "launch", "options", "idea")
     rows = [cells(kernel, *names) for kernel in registry().values()]
-    for path, words in kernel_files().items():  # the other columns would need the file to run
-        row = {"id": name_for(path), "where": "yours", "idea": sanitise(words) or sanitise(path.name)}
+    for path, text in kernel_files().items():  # the other columns would need the file to run
+        row = {"id": name_for(path), "where": "yours", "idea": sanitise(text) or sanitise(path.name)}
         rows.append(tuple(row.get(name, ABSENT) for name in names))
     print("\n".join(table([names, *rows], ("phases", "launch", "types", "options", "tiles"))))
     return OK
@@ -48,7 +48,7 @@ def _about(kernel: Kernel) -> list[str]:
     names = ("where", "phases", "types", "tiles", "launch", "source")
     rows = [*zip(names, cells(kernel, *names), strict=True)]
     rows += [(o.name, f"{', '.join(map(str, o.values))} (default {o.default}): {o.help}") for o in kernel.options]
-    return [f"{kernel.id}: {kernel.title}", *folded([kernel.summary]), *folded(f"  {name:<9} {words}" for name, words in rows)]
+    return [f"{kernel.id}: {kernel.title}", *folded([kernel.summary]), *folded(f"  {name:<9} {text}" for name, text in rows)]
 
 
 def cells(kernel: Kernel, *names: str) -> tuple[str, ...]:

@@ -24,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    words, entries = " ".join(args.words), find()
-    found = ordered(matching(entries, words), args.sort)
+    query, entries = " ".join(args.words), find()
+    found = ordered(matching(entries, query), args.sort)
     if args.json:
         for entry in found:
             print(as_json(data(entry)))
@@ -33,7 +33,7 @@ def execute(args: argparse.Namespace) -> int:
         rows = [[cells[name] for name in ENTRY_COLUMNS] for cells in map(entry_cells, found)]
         print("\n".join(table([ENTRY_COLUMNS, *rows], MIN)))
     elif entries:
-        print(f"None of {counted(len(entries), 'session')} matches {sanitise(words)!r}.")
+        print(f"None of {counted(len(entries), 'session')} matches {sanitise(query)!r}.")
     else:
         print(f"There are no sessions yet; recordings go to {sanitise(str(own_folder()))}.")
     return OK

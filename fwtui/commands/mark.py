@@ -55,7 +55,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.out is None:
         raise Refused("--out is missing; pass the path of the new session, such as -o talk.fwt.jsonl")
     if args.notes is None:
-        title, markers = "", [(_place(place), Marker(t=0.0, text=_words(words))) for place, words in args.at]
+        title, markers = "", [(_place(place), Marker(t=0.0, text=_marker_text(text))) for place, text in args.at]
         noun = ("marker more", "markers more")
     else:
         title, markers = notes.read(args.notes)
@@ -186,7 +186,7 @@ def _place(text: str) -> Mark:
     return found
 
 
-def _words(text: str) -> str:
+def _marker_text(text: str) -> str:
     content = sanitise(text).strip()
     if not 1 <= len(content) <= notes.MAX_TEXT:
         raise Refused(f"a marker of {len(content)} characters is outside 1 to {notes.MAX_TEXT}; shorten it")

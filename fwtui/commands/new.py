@@ -100,6 +100,6 @@ def cuda(example: str, include: list[str], define: list[str]) -> dict[str, str]:
     return texts
 
 
-def _with(text: str, before: str, usual: str, value: str) -> str:
-    assert before + usual in text
-    return text.replace(before + usual, before + value)
+def _with(text: str, before: str, default: str, value: str) -> str:
+    assert before + default in text
+    return text.replace(before + default, before + value)

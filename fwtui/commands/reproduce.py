@@ -35,26 +35,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     selected = [papers()[name] for name in PAPERS if args.document in (name, ALL)]
-    alone = len(selected) == 1
+    is_only = len(selected) == 1
     if args.sessions:
         if args.record is not None:
             raise Refused("--record and --from cannot be combined; pass only one")
-        loaded = [(path, *load_model(path)) for path in map(resolve, args.sessions)]
-        first, *others = (model for _, model, _ in loaded)
+        sessions = [(path, *load_model(path)) for path in map(resolve, args.sessions)]
+        first, *others = (model for _, model, _ in sessions)
         for paper in selected:
             _print(args, paper, evidence_of(first, paper, others))
-        return max(session_exit_code(path, complete) for path, _, complete in loaded)
-    if not alone and args.record and Path(args.record).is_file():
+        return max(session_exit_code(path, complete) for path, _, complete in sessions)
+    if not is_only and args.record and Path(args.record).is_file():
         raise Refused(f"{Path(args.record).name} is a file, and {ALL} records one session for each paper; give a folder")
     with restore_handlers():
         on_signals(stop)
         try:
-            return max(_reproduce(args, paper, alone) for paper in selected)
+            return max(_reproduce(args, paper, is_only) for paper in selected)
         except Stopped as stopped:
             return SIGNALLED + stopped.signum
 
 
-def _reproduce(args: argparse.Namespace, paper: Paper, alone: bool) -> int:
+def _reproduce(args: argparse.Namespace, paper: Paper, is_only: bool) -> int:
     """Run one paper in a separate session and print its answers; return OK or NOT_RECORDED."""
     live = live_session(argparse.Namespace(**{**vars(args), "record": None}))
     reason = "closed"
@@ -63,7 +63,7 @@ def _reproduce(args: argparse.Namespace, paper: Paper, alone: bool) -> int:
         if args.record is not None:
             place = Path(args.record) if args.record else None  # a file, or a folder for all papers
             title = args.title or reproduction.title
-            live.record(None if alone else place, place if alone else None, title, args.record_hz or None)
+            live.record(None if is_only else place, place if is_only else None, title, args.record_hz or None)
         with_progress(live)
         reproduction.runner.run()
         if args.counters:
@@ -86,7 +86,7 @@ def _print(args: argparse.Namespace, paper: Paper, found: Evidence) -> None:
             print(as_json(fields))
         return
     cells = [COLUMNS, *((c.id, c.claim, c.document, a.value, a.verdict) for c, a in answers)]
-    lines = [paper.heading(found.model), "", *table(cells, ("document",), [1, 3], words=True)]
+    lines = [paper.heading(found.model), "", *table(cells, ("document",), [1, 3], only_text=True)]
     lines += folded(f"{c.id} {a.verdict}: {a.reason}" for c, a in answers if a.reason)
     lines += folded(f"{c.id} note: {a.note}" for c, a in answers if a.note)
     rule = [f"Rule: {RULE}.", *(f"Left out: {text}" for text in found.skipped())]

@@ -183,13 +183,13 @@ def _run_all(live: Live, settled: list[Settled], args: argparse.Namespace, outle
 def _run_one(live: Live, experiment: Settled, outlet: Outlet | None) -> int:
     """Run an experiment to its end and return its exit code. Raises Stopped if the stream is closed."""
 
-    def meanwhile() -> None:
+    def check_reader() -> None:
         if outlet is not None and outlet.unread:
             raise Stopped(signal.SIGPIPE)
 
     before = live.model.current
     live.start(experiment)
-    finish(live, meanwhile)
+    finish(live, check_reader)
     run = live.model.run
     if run is None or run.id == before:
         return WORKER_DIED

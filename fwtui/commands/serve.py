@@ -45,9 +45,9 @@ def execute(args: argparse.Namespace) -> int:
         reason = os.strerror(error.errno or 0).lower()
         raise Refused(f"port {args.port} is not available: {reason}; choose another with --port") from None
     with listening:
-        words = [sys.executable, "-P", "-m", "fwtui", "dashboard", "--read-only", *(f"--offer={path}" for path in offered)]
-        words += [f"--theme={args.theme}"] if args.theme is not None else []
-        words += ["--present"] * args.present
-        server = WebServer(words, HOST, listening.getsockname()[1])
+        command = [sys.executable, "-P", "-m", "fwtui", "dashboard", "--read-only", *(f"--offer={path}" for path in offered)]
+        command += [f"--theme={args.theme}"] if args.theme is not None else []
+        command += ["--present"] * args.present
+        server = WebServer(command, HOST, listening.getsockname()[1])
         print(f"Serving replays and the course, read-only, at {server.public_url}/ for this machine; Ctrl+C ends it.", flush=True)
         return SIGNALLED + asyncio.run(server.run(listening))

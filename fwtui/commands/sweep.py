@@ -48,7 +48,7 @@ WITHIN = 300.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_options(parser, several=names(), helps={DEVICES: HELP})
-    questions = "; ".join(f"{name}: {question.words}" for name, question in QUESTIONS.items())
+    questions = "; ".join(f"{name}: {question.text}" for name, question in QUESTIONS.items())
     about = f"question to answer, which sets the axes unless other options do; {questions}"
     parser.add_argument("--question", choices=QUESTIONS, metavar="NAME", help=about)
     about = f"time budget of the whole sweep (default: {WITHIN:g})"

@@ -85,7 +85,7 @@ def execute(args: argparse.Namespace) -> int:
         best = [t for name in names for problem in problems if (t := tuner.best(problem, name)) is not None]
         found += best
         if names and not args.json:
-            rows = [head(columns), *(line(columns, TableRow(Model(), trial.run, ended="its best")) for trial in best)]
+            rows = [head(columns), *(line(columns, TableRow(Model(), result.run, ended="its best")) for result in best)]
             print("\n".join(["", *table(rows, ("type", "rate"), [rows[0].index("choices")])]), flush=True)
     if not tuner.saved:
         print_message("nothing is kept for auto: the cache folder cannot be written; correct that, or set XDG_CACHE_HOME")
@@ -110,8 +110,8 @@ def _kernels(names: str | None, backend: str, dtypes: Sequence[str]) -> list[Ker
     return kernels
 
 
-def _shown(trial: TuningResult, best: bool) -> None:
-    _print(line(TUNED, TableRow(Model(), trial.run, ended="best so far" if best else sanitise(trial.note))))
+def _shown(result: TuningResult, best: bool) -> None:
+    _print(line(TUNED, TableRow(Model(), result.run, ended="best so far" if best else sanitise(result.note))))
 
 
 def _print(texts: Sequence[str]) -> None:
@@ -121,11 +121,11 @@ def _print(texts: Sequence[str]) -> None:
     if sum(c.cells for c in columns) + 2 * len(columns) <= room:
         print("  ".join(cells.values()).rstrip(), flush=True)
         return
-    words = "; ".join(filter(None, (cells.pop(key).strip() for key in WORDS)))  # at the end, where they may take several lines
+    text = "; ".join(filter(None, (cells.pop(key).strip() for key in WORDS)))  # at the end, where they may take several lines
     before = "  ".join(cells.values()) + "  "
-    first, *more = textwrap.wrap(words, max(int(room) - len(before), MIN_WORDS)) or [""]
+    first, *more = textwrap.wrap(text, max(int(room) - len(before), MIN_WORDS)) or [""]
     print("\n".join([f"{before}{first}".rstrip(), *(" " * len(before) + part for part in more)]), flush=True)
 
 
-def _json(trial: TuningResult, best: bool) -> None:
-    print(as_json({**msgspec.to_builtins(trial), "best": best}), flush=True)
+def _json(result: TuningResult, best: bool) -> None:
+    print(as_json({**msgspec.to_builtins(result), "best": best}), flush=True)

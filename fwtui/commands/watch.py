@@ -91,18 +91,18 @@ def execute(args: argparse.Namespace) -> int:
     with closing(WatchLoop(request, times)) as sitting:
         try:
             with closing(sitting.run(ended, args.once)) as updates:
-                for words in updates:
+                for update in updates:
                     if args.json:
-                        seen.append(words)
+                        seen.append(update)
                     else:
-                        _show(words, request)
+                        _show(update, request)
                     before = prompted.place.number if prompted is not None else 0
                     if prompted is not None:
-                        prompted.update(words)
-                    if isinstance(words, CheckEnd):
+                        prompted.update(update)
+                    if isinstance(update, CheckEnd):
                         if prompted is not None:
                             print("\n".join(_prompt(prompted, before)), flush=True)
-                        code = OK if words.right else WRONG if words.tried else NO_GPU
+                        code = OK if update.right else WRONG if update.tried else NO_GPU
                         if not args.once:
                             print("\nwaiting for the next save; Ctrl-C ends this\n" if sys.stdout.isatty() else "", flush=True)
         except Stopped as stopped:

@@ -321,10 +321,10 @@ def of_matrix(matrix: np.ndarray, look: Callable[[], Adjacency]) -> LazyGraph | 
 
 
 def _facts_of_arcs(n: int, arcs: Arcs, merged: int) -> EdgeFacts:
-    apart = arcs.sources != arcs.targets
-    lasting = arcs.weights[apart | (arcs.weights < 0)]
-    low, high = lasting.min(initial=np.inf), arcs.weights[apart].max(initial=-np.inf)
-    return facts_of(n, int(np.count_nonzero(apart)) + merged, low, high, fineness(lasting))
+    is_edge = arcs.sources != arcs.targets
+    lasting = arcs.weights[is_edge | (arcs.weights < 0)]
+    low, high = lasting.min(initial=np.inf), arcs.weights[is_edge].max(initial=-np.inf)
+    return facts_of(n, int(np.count_nonzero(is_edge)) + merged, low, high, fineness(lasting))
 
 
 def _facts_of_matrix(dense: np.ndarray) -> EdgeFacts:

@@ -57,9 +57,9 @@ def no_distance(distances: np.ndarray) -> np.ndarray:
 
 def reachable_pairs(distances: np.ndarray) -> int:
     """Ordered pairs i != j with a path, in canonical distances."""
-    apart = sum(each_block(distances, lambda rows: int(np.count_nonzero(no_path(distances[rows])))))
+    unreachable = sum(each_block(distances, lambda rows: int(np.count_nonzero(no_path(distances[rows])))))
     diagonal = int(np.count_nonzero(~no_path(distances.diagonal())))
-    return distances.size - apart - diagonal
+    return distances.size - unreachable - diagonal
 
 
 def fletcher64(array: np.ndarray) -> str:

@@ -27,9 +27,9 @@ _BOTH_WAYS = {"undirected": True, "directed": False, "true": False, "false": Tru
 _IDENTIFIER = {"id", "ids", "key", "index", "osmid", "unnamed"}
 
 
-def words_of(title: str) -> list[str]:
+def tokens_of(title: str) -> list[str]:
     """Return the words of a name in lower case: ["weight", "km"] for weight_km, weightKm and "Weight (km)"."""
-    return [word.lower() for word in _WORDS.findall(title)]
+    return [token.lower() for token in _WORDS.findall(title)]
 
 
 def ends_among(titles: Sequence[str]) -> tuple[int, int] | None:
@@ -38,10 +38,10 @@ def ends_among(titles: Sequence[str]) -> tuple[int, int] | None:
     for known, numbers in zip((_SOURCE, _TARGET), _NUMBERED, strict=True):
         matches: list[tuple[int, int]] = []
         for place, title in enumerate(titles):
-            words = words_of(title)
-            rest = {word for word in words if word not in _VERTEX}
-            if len(rest) == 1 and (rest <= known or (rest <= numbers and len(words) > 1)):
-                matches.append((len(words), place))
+            tokens = tokens_of(title)
+            rest = {token for token in tokens if token not in _VERTEX}
+            if len(rest) == 1 and (rest <= known or (rest <= numbers and len(tokens) > 1)):
+                matches.append((len(tokens), place))
         if not matches:
             return None
         found.append(min(matches)[1])
@@ -111,21 +111,21 @@ def weights_note(title: object | None, noun: str = "column") -> str:
 
 def is_identifier(title: str) -> bool:
     """Return whether the column name denotes a row identifier, such as Id, edge_id or the index of a table."""
-    words = words_of(title)
-    return not title.strip() or (bool(words) and (words[0] == "unnamed" or words[-1] in _IDENTIFIER))
+    tokens = tokens_of(title)
+    return not title.strip() or (bool(tokens) and (tokens[0] == "unnamed" or tokens[-1] in _IDENTIFIER))
 
 
 def _rank(title: str) -> int | None:
     """Return 0 for weight, 1 to 3 for names that are less likely to be the weights, None for all others."""
-    words = words_of(title)
-    if not words or set(words) & _NO_WEIGHT:
+    tokens = tokens_of(title)
+    if not tokens or set(tokens) & _NO_WEIGHT:
         return None
-    if len(words) == 1 and words[0] in _WEIGHT:
+    if len(tokens) == 1 and tokens[0] in _WEIGHT:
         return 0
-    if set(words) & _WEIGHT or words == ["w"]:
+    if set(tokens) & _WEIGHT or tokens == ["w"]:
         return 1
-    if set(words) & _WEIGHTS:
-        return 2 if len(words) == 1 else 3
+    if set(tokens) & _WEIGHTS:
+        return 2 if len(tokens) == 1 else 3
     return None
 
 
@@ -179,16 +179,16 @@ def roles_of(
 def _has_directions(title: str, values: Sequence[Any]) -> bool:
     """Return whether a column marks each edge as directed or not, as Gephi's column Type does."""
     known = _BOTH_WAYS if "directed" in title.lower() else {"undirected", "directed"}
-    words = set(words_of(title))
-    return bool(words & _DIRECTION) and len(values) > 0 and all(str(value).lower() in known for value in values)
+    tokens = set(tokens_of(title))
+    return bool(tokens & _DIRECTION) and len(values) > 0 and all(str(value).lower() in known for value in values)
 
 
 def both_ways_of(directions: Sequence[str], title: str, where: str) -> np.ndarray:
     """Return for each edge whether it leads both ways. Raises Refused for a word that is not a direction."""
     ways = [_BOTH_WAYS.get(direction.lower()) for direction in directions]
     if None in ways:
-        word = quoted(directions[ways.index(None)])
-        raise Refused(f"{where} has {word} in column {quoted(title)}; write directed or undirected")
+        token = quoted(directions[ways.index(None)])
+        raise Refused(f"{where} has {token} in column {quoted(title)}; write directed or undirected")
     return np.array(ways, bool)
 
 

@@ -32,11 +32,11 @@ STDIN_NAME = "standard input"
 
 @contextmanager
 def open_graph_file(
-    path: str, name: str, max_bytes: int, tell: Callable[[float], None] = lambda share: None
+    path: str, name: str, max_bytes: int, progress: Callable[[float], None] = lambda share: None
 ) -> Iterator[tuple[io.BufferedReader[Any], int]]:
     """Open a file, and return it with its size in bytes (an upper bound if packed); a byte order mark is skipped.
 
-    `tell` gets the share read. Standard input is read to its end first. Raises Refused if a file is not regular, cannot be
+    `progress` is called with the share read (0 to 1). Standard input is read to its end first. Raises Refused if a file is not regular, cannot be
     read, is damaged, or has more than max_bytes.
     """
     if path == STDIN:
@@ -46,7 +46,7 @@ def open_graph_file(
         suffix = next((suffix for begin, suffix in _PACKED.items() if data.startswith(begin)), "")
         _check_streams(name, data.count(_STREAM) if suffix == ".xz" else 0)
     else:
-        raw, size = _raw_file(path, name, tell)
+        raw, size = _raw_file(path, name, progress)
         suffix = Path(path).suffix.lower()
     unpack = _UNPACK.get(suffix)
     with io.BufferedReader(raw, _BUFFER) as file:
@@ -79,7 +79,7 @@ def _check_streams(name: str, count: int) -> None:
         raise Refused(f"{name} is packed in more than {MAX_STREAMS:,} pieces; unpack it and pack it again")
 
 
-def _raw_file(path: str, name: str, tell: Callable[[float], None]) -> tuple[_CountingFile, int]:
+def _raw_file(path: str, name: str, progress: Callable[[float], None]) -> tuple[_CountingFile, int]:
     """Return a regular file and its size in bytes. Raises Refused for other kinds and for sparse files."""
     try:
         # without O_NONBLOCK a FIFO would block forever
@@ -97,15 +97,15 @@ def _raw_file(path: str, name: str, tell: Callable[[float], None]) -> tuple[_Cou
         os.close(descriptor)
         raise Refused(f"{name} has {size:,} bytes, of which only {on_disk:,} are on the disk; fetch the file again")
     xz = name if Path(path).suffix.lower() == ".xz" else ""
-    return _CountingFile(descriptor, size, tell, xz), size
+    return _CountingFile(descriptor, size, progress, xz), size
 
 
 class _CountingFile(io.FileIO):
     """A file that reports the share read at each read; if `xz` names a file of xz, that must consist of few streams."""
 
-    def __init__(self, descriptor: int, size: int, tell: Callable[[float], None], xz: str = ""):
+    def __init__(self, descriptor: int, size: int, progress: Callable[[float], None], xz: str = ""):
         super().__init__(descriptor)
-        self._size, self._progress = size, tell
+        self._size, self._progress = size, progress
         self._xz, self._streams = xz, 0
 
     def readinto(self, buffer: Any) -> int | None:

@@ -26,7 +26,7 @@ class GraphLimits(NamedTuple):
     free_bytes: int = 0
     chunk: int = 1 << 22  # bytes parsed at once
     idle: int = 1 << 20  # bytes of blank lines and comments in a row: no graph has more, and to read them line by line takes long
-    apart: int = 1 << 20  # arcs that are held before parallel ones are merged
+    max_unmerged: int = 1 << 20  # arcs in memory before parallel ones are merged
 
     def check_size(self, n: int, name: str, verb: str) -> None:
         """Raises Refused for a file with, or declaring, too many vertices."""

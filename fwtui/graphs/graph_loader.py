@@ -25,25 +25,27 @@ from fwtui.graphs.no_edge import likely_no_edge
 from fwtui.graphs.text_rows import GraphFile
 
 ANY = GraphLimits()
-Tell = Callable[[float], None]
-USUAL = FileOptions()
+Progress = Callable[[float], None]
+DEFAULT_OPTIONS = FileOptions()
 _SHARE = 2  # a matrix in a file may take half of the free memory: the other half is for its distances
 
 
-def load(path: str, limits: GraphLimits = ANY, tell: Tell = lambda share: None, options: FileOptions = USUAL) -> Adjacency:
+def load(
+    path: str, limits: GraphLimits = ANY, progress: Progress = lambda share: None, options: FileOptions = DEFAULT_OPTIONS
+) -> Adjacency:
     """The graph in a file, in the format of its suffix. Raises only Refused, which names file, line and way out."""
-    return load_lazily(path, limits, tell, options).adjacency
+    return load_lazily(path, limits, progress, options).adjacency
 
 
 def load_lazily(
     path: str,
     limits: GraphLimits = ANY,
-    tell: Tell = lambda share: None,
-    options: FileOptions = USUAL,
+    progress: Progress = lambda share: None,
+    options: FileOptions = DEFAULT_OPTIONS,
 ) -> GivenGraph:
     """Like load, but arrays are checked only when `adjacency` is read, which may raise Refused too.
 
-    Standard input (STDIN) is read in the format of its first bytes. `tell` is called often, with the share that has been read.
+    Standard input (STDIN) is read in the format of its first bytes. `progress` is called often with the share read (0 to 1).
     If `options` name no weight that means no edge, a matrix whose greatest weight probably does is refused.
     """
     no_edge = parse_no_edge(options.no_edge)
@@ -53,10 +55,10 @@ def load_lazily(
         name, suffix = STDIN_NAME, ""
     else:
         name, suffix = sanitise(Path(path).name), suffix_of(path)
-    arrays = not suffix or read_suffixes()[suffix].says("ARRAYS")
+    arrays = not suffix or read_suffixes()[suffix].number("ARRAYS")
     most = max(MAX_BYTES, psutil.virtual_memory().available // _SHARE) if arrays else MAX_BYTES
     with refused_for_room(name, limits.dtype):
-        with open_graph_file(path, name, most, tell) as (file, size):
+        with open_graph_file(path, name, most, progress) as (file, size):
             suffix = suffix or suffix_in(file.peek())
             graph = read_suffixes()[suffix].load().read(GraphFile(file, name, size, most, suffix, limits, weight, no_edge))
         limits.check_size(graph.n, name, "has")
@@ -83,8 +85,8 @@ def read(
     dtype: str,
     max_vertices: int = 65536,
     free_bytes: int | None = None,
-    tell: Tell = lambda share: None,
-    options: FileOptions = USUAL,
+    progress: Progress = lambda share: None,
+    options: FileOptions = DEFAULT_OPTIONS,
 ) -> GraphInput:
     """The graph in a file as a dense matrix of dtype. Raises only Refused, which names file, line and way out.
 
@@ -94,7 +96,7 @@ def read(
     """
     if free_bytes is None:
         free_bytes = psutil.virtual_memory().available
-    graph = load(path, GraphLimits(dtype, max_vertices, free_bytes), tell, options)
+    graph = load(path, GraphLimits(dtype, max_vertices, free_bytes), progress, options)
     with refused_for_room(graph.name, dtype):
         return _filled(graph, np.empty((graph.n, graph.n), dtype=dtype))
 

@@ -48,8 +48,8 @@ def graph_of(graph: Any, weight: Hashable | None = AUTO) -> GivenGraph:
     choice = ANY_WEIGHT._replace(name=weight)
     given = lazy_of_object(graph, choice) or of_object(graph, choice)
     if (likely := likely_no_edge(given)) is not None:
-        words = f"the greatest weight, {likely:.17g}, is in so many cells that it may mean no edge; replace it by numpy.inf"
-        warnings.warn(words, stacklevel=3)
+        message = f"the greatest weight, {likely:.17g}, is in so many cells that it may mean no edge; replace it by numpy.inf"
+        warnings.warn(message, stacklevel=3)
     return given
 
 

@@ -24,9 +24,9 @@ def likely_no_edge(graph: GivenGraph) -> int | float | None:
         block = parts[::step]
         if not _is_usual(block):  # quick check
             return None
-        apart = np.ones(block.shape, bool)
-        apart[np.arange(len(block)), np.arange(0, len(parts), step)] = False
-        return _likely(block[apart])
+        off_diagonal = np.ones(block.shape, bool)
+        off_diagonal[np.arange(len(block)), np.arange(0, len(parts), step)] = False
+        return _likely(block[off_diagonal])
     if isinstance(parts, Arcs) and 2 * len(parts.weights) > graph.n**2 and _is_usual(parts.weights):
         return _likely(parts.weights[parts.sources != parts.targets])
     return None

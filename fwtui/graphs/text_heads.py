@@ -39,8 +39,8 @@ class Head(NamedTuple):
 class _Beginning:
     """The first lines of a file: its comments, and a sample of its rows."""
 
-    def __init__(self, source: GraphFile, chunk: bytes, usual: str | None, whole: bool):
-        self.source, self.usual = source, usual
+    def __init__(self, source: GraphFile, chunk: bytes, separator: str | None, whole: bool):
+        self.source, self.separator = source, separator
         self.undirected, self.structure, self.kind = False, "", ""  # declarations in comments
         self.sign, self.declared = "#", None  # the character of comments; the separator that a line sep= declares
         self.comments = list[str]()  # one of them may have the titles
@@ -50,9 +50,9 @@ class _Beginning:
         sample, ended = _sampled(lines[self.lines :])
         self.ended = ended and whole and not size
         if not sample:
-            form = "'from to weight'" if usual is None else f"source{usual}target{usual}weight"
+            form = "'from to weight'" if separator is None else f"source{separator}target{separator}weight"
             raise Refused(f"{source.name} has no edges; put {form} on each line")
-        self.delimiter = self.declared or _delimiter(sample, usual)
+        self.delimiter = self.declared or _delimiter(sample, separator)
         inline = re.compile(rf"\s{self.sign}")
         self.rows = [_split(line if self.delimiter else inline.split(line)[0], self.delimiter) for line in sample]
         self.titles = self._titles()
@@ -62,7 +62,7 @@ class _Beginning:
         if not self.rows:
             raise Refused(f"{source.name} has column titles and no edges; add some")
         comma = self.delimiter != "," and any(number_in(cell) is None and _is_number(cell) for row in self.rows for cell in row)
-        self.base = Form("", self.delimiter, self.sign, decimal_comma=comma, names=usual is not None)
+        self.base = Form("", self.delimiter, self.sign, decimal_comma=comma, names=separator is not None)
 
     def _read_comments(self, lines: list[str]) -> int:
         """Return the number of lines before the first row."""
@@ -86,12 +86,12 @@ class _Beginning:
 
     def _check_comment(self, line: str, following: list[str], number: int) -> None:
         """Raises Refused for a line that may be a comment or an edge between names such as #a and #b."""
-        usual = self.usual
+        separator = self.separator
         if (
-            usual is None
+            separator is None
             or line[1:2] in ("", " ", "\t", "#", "%", "/")
-            or usual not in line
-            or ends_among(_split(line[1:], usual))
+            or separator not in line
+            or ends_among(_split(line[1:], separator))
         ):
             return
         if any(row.startswith("#") and row[1:2] not in " #" for row in following[:_SAMPLE]):
@@ -130,7 +130,7 @@ class _Beginning:
     def _is_small_matrix(self) -> bool:
         """Return whether a small table of numbers is a matrix. Raises Refused if it could also be edges."""
         n = len(self.rows)
-        if n != len(self.rows[0]) or n < (2 if self.usual else 4):  # a .txt with two or three columns is an edge list
+        if n != len(self.rows[0]) or n < (2 if self.separator else 4):  # a .txt with two or three columns is an edge list
             return False
         values = [[number_in(cell.replace(",", ".")) for cell in row] for row in self.rows]
         diagonal = {values[place][place] for place in range(n)}
@@ -162,7 +162,7 @@ class _Beginning:
             notes.append("bipartite: source 1 is the vertex 'left 1' and target 1 is 'right 1'; edges lead both ways")
         names = not bipartite and (self.base.names or self.titled or not self._begins_with_numbers(roles))
         form = self.base._replace(
-            columns="".join(letters), names=names, low=-MAX_WHOLE if self.usual else 0, whole="i8" if names else "f8"
+            columns="".join(letters), names=names, low=-MAX_WHOLE if self.separator else 0, whole="i8" if names else "f8"
         )
         if not self.titles and names and not any(map(_is_number, self.rows[0])):
             notes += self._unclear_titles()
@@ -222,12 +222,12 @@ class _Beginning:
         return [f"line {self.lines + 1} is read as the edge from {edge}; if it has titles, call them source and target"]
 
 
-def read_head(source: GraphFile, chunk: bytes, usual: str | None, whole: bool) -> Head:
-    """Return what the first chunk of a file declares, or the whole file; `usual` is the suffix's separator, None: white space.
+def read_head(source: GraphFile, chunk: bytes, separator: str | None, whole: bool) -> Head:
+    """Return what the first chunk of a file declares, or the whole file; `separator` is that of the suffix, None for white space.
 
     Raises Refused if there is no row, or the meaning of the columns is not clear.
     """
-    beginning = _Beginning(source, chunk, usual, whole)
+    beginning = _Beginning(source, chunk, separator, whole)
     return beginning.matrix() or beginning.edges()
 
 
@@ -250,11 +250,11 @@ def _split(line: str, delimiter: str | None) -> list[str]:
     return [cell.strip() for cell in row]
 
 
-def _delimiter(sample: list[str], usual: str | None) -> str | None:
+def _delimiter(sample: list[str], separator: str | None) -> str | None:
     """Return the separator by which all rows have equally many fields, and most; None for white space."""
-    best, most = usual, 1
+    best, most = separator, 1
     others = {",": (";", "\t", "|"), None: (";", ",", "\t", "|")}  # names in tables may have spaces
-    for delimiter in (usual, *others.get(usual, ())):
+    for delimiter in (separator, *others.get(separator, ())):
         rows = [_split(line, delimiter) for line in sample]
         counts = {len(row) for row in rows}
         dangling = delimiter is None and any(cell.endswith((",", ";")) for row in rows for cell in row[:-1])

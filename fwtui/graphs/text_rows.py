@@ -46,10 +46,10 @@ class GraphFile(NamedTuple):
         idle = 0
         # a very long line comes in pieces
         for number, line in enumerate(iter(partial(self.file.readline, self.limits.chunk), b""), first):
-            words = line.decode("latin1").split()
-            if words and not words[0].startswith(comment):
+            fields = line.decode("latin1").split()
+            if fields and not fields[0].startswith(comment):
                 idle = 0
-                yield number, words
+                yield number, fields
             else:
                 idle += len(line)
                 self.check_idle(idle, number)
@@ -83,8 +83,8 @@ class GraphFile(NamedTuple):
     def check_count(self, line: int, rows: int, what: str, least_bytes: int) -> None:
         """Raises Refused if the file is too short for that many rows of at least that many bytes."""
         if rows * least_bytes > self.size:
-            words = f"{rows:,} {what} do not fit into {self.size:,} bytes"
-            raise self.wrong(line, f"{words}; fetch the file again, or correct the count")
+            message = f"{rows:,} {what} do not fit into {self.size:,} bytes"
+            raise self.wrong(line, f"{message}; fetch the file again, or correct the count")
 
     def is_no_edge(self, weights: np.ndarray) -> np.ndarray:
         """Return where these weights are the one that means no edge in this file."""
@@ -156,7 +156,7 @@ class Form(NamedTuple):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # NumPy warns of chunks with only comments
                 warnings.simplefilter("error", DeprecationWarning)  # and of 1e0 as a whole number
-                loaded = np.loadtxt(
+                table = np.loadtxt(
                     io.StringIO(text),
                     dtype=kinds,
                     comments=None if self.names and self.delimiter else self.comment,
@@ -166,17 +166,17 @@ class Form(NamedTuple):
                 )
         except (ValueError, OverflowError, DeprecationWarning):
             return None
-        if self.tag and not (loaded["tag"] == self.tag.encode()).all():
+        if self.tag and not (table["tag"] == self.tag.encode()).all():
             return None
-        if self.delimiter and text.count(self.delimiter) != len(loaded) * (len(self.columns) - 1):
+        if self.delimiter and text.count(self.delimiter) != len(table) * (len(self.columns) - 1):
             return None
-        ends = loaded["ends"]
+        ends = table["ends"]
         if ends.dtype.kind == "f":
             with np.errstate(invalid="ignore"):  # values outside int64 change, and are found below
                 ends = ends.astype(np.int64)
-            if not (ends == loaded["ends"]).all():
+            if not (ends == table["ends"]).all():
                 return None
-        weights = loaded["weights"]
+        weights = table["weights"]
         if not self.delimiter and "-" in self.columns:
             weights = weights[:, [place - self.ends for place, letter in enumerate(self.columns) if letter == "w"]]
         return Rows(weights, ends)
@@ -216,9 +216,9 @@ class Form(NamedTuple):
             for letter, what in (("u", "source"), ("v", "target")):
                 if not row[self.columns.index(letter)]:
                     return Refused(f"{source.name}, line {number} has no {what}; add it")
-            word = row[self.columns.index("w")] if "w" in self.columns else "1"
-            if parsed_weights([word], self.decimal_comma) is None:
-                return source.wrong(number, f"weight {sanitise(word)[:40]!r} is not a number; correct it")
+            field = row[self.columns.index("w")] if "w" in self.columns else "1"
+            if parsed_weights([field], self.decimal_comma) is None:
+                return source.wrong(number, f"weight {sanitise(field)[:40]!r} is not a number; correct it")
         return Refused(f"{source.name}: the lines from {rows[0][0]} on are not valid; check the format")
 
     def _complaint(self, text: str, first_line: int, source: GraphFile) -> Refused:
@@ -235,19 +235,19 @@ class Form(NamedTuple):
         if len(fields) != len(form.split()) or (self.tag and fields[0] != self.tag):
             form = form if len(form) < 80 else f"{len(self.columns)} numbers"
             return f"{sanitise(' '.join(fields))[:40]!r} is not of the form {form!r}; correct the line"
-        for letter, word in zip(self.columns, fields[1:] if self.tag else fields, strict=True):
-            value = number_in(word.replace(",", ".") if self.decimal_comma else word)
+        for letter, field in zip(self.columns, fields[1:] if self.tag else fields, strict=True):
+            value = number_in(field.replace(",", ".") if self.decimal_comma else field)
             if value is None:
-                return f"{sanitise(word)[:40]!r} is not a number; correct the line"
+                return f"{sanitise(field)[:40]!r} is not a number; correct the line"
             if letter == "w" and self.ends and value != source.no_edge:
                 if reason := source.limits.unfit(value):
-                    return f"weight {sanitise(word)[:40]} {reason}"
+                    return f"weight {sanitise(field)[:40]} {reason}"
             elif letter in "uv":
-                if self.whole == "i8" and not word.lstrip("+-").isdecimal() and np.isfinite(value):
-                    return f"vertex {sanitise(word)[:40]} is not an integer; correct the line"
+                if self.whole == "i8" and not field.lstrip("+-").isdecimal() and np.isfinite(value):
+                    return f"vertex {sanitise(field)[:40]} is not an integer; correct the line"
                 hint = ", or name the file .csv, where vertices are names" if MAX_WHOLE == self.high < value < np.inf else ""
                 if not (self.low <= value <= self.high and value == int(value)):
-                    return f"vertex {sanitise(word)[:40]} is outside {self.low} to {self.high:,}; correct the line{hint}"
+                    return f"vertex {sanitise(field)[:40]} is outside {self.low} to {self.high:,}; correct the line{hint}"
         return None
 
 
@@ -271,8 +271,8 @@ def fields_in(chunk: bytes, line: int, form: Form, source: GraphFile) -> list[tu
         lines = text.split("\n")
         if form.comment is not None and form.comment in text:
             comment = re.compile(rf"(?:^|\s){re.escape(form.comment)}")
-            lines = [comment.split(words)[0] for words in lines]
-        return [(number, row) for number, words in enumerate(lines, line) if (row := words.split())]
+            lines = [comment.split(text)[0] for text in lines]
+        return [(number, row) for number, text in enumerate(lines, line) if (row := text.split())]
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=form.delimiter, skipinitialspace=True, strict=True)
     comments = () if form.comment is None else ("# ", "% ")
     try:
@@ -285,25 +285,25 @@ def fields_in(chunk: bytes, line: int, form: Form, source: GraphFile) -> list[tu
         raise source.wrong(line + reader.line_num - 1, f"{sanitise(str(error))}; correct the quotes") from None
 
 
-def number_in(word: str) -> float | None:
+def number_in(field: str) -> float | None:
     """Return the number that a word is, or None. Python also reads 1_000 and the digits of other scripts."""
     try:
-        return float(word.translate(_FORTRAN)) if word.isascii() and "_" not in word else None
+        return float(field.translate(_FORTRAN)) if field.isascii() and "_" not in field else None
     except ValueError:
         return None
 
 
-def parsed_weights(words: list[str], decimal_comma: bool) -> np.ndarray | None:
+def parsed_weights(fields: list[str], decimal_comma: bool) -> np.ndarray | None:
     """Return the words as float64; None if one is not a number."""
-    together = "".join(words)
+    together = "".join(fields)
     if decimal_comma and "," in together:
-        words = [word.replace(",", ".") if _DECIMAL_COMMA.fullmatch(word) else word for word in words]
+        fields = [field.replace(",", ".") if _DECIMAL_COMMA.fullmatch(field) else field for field in fields]
     if not together.isascii() or "_" in together:
         return None
     try:
-        return np.array(list(map(float, words)))
+        return np.array(list(map(float, fields)))
     except ValueError:
-        values = [number_in(word) for word in words]
+        values = [number_in(field) for field in fields]
         return None if None in values else np.array(values, np.float64)
 
 
@@ -320,7 +320,7 @@ def gather(
     `arcs` gets parsed rows and the number of rows before them; by default each row is an arc. `merge` combines the weights of
     parallel arcs.
     """
-    gathered, read_rows = ArcCollector(source.limits.apart, merge=merge), 0
+    gathered, read_rows = ArcCollector(source.limits.max_unmerged, merge=merge), 0
     for at, chunk in source.chunks(line):
         parsed = form.rows(chunk, at, source)
         if not len(parsed.weights):
@@ -328,8 +328,8 @@ def gather(
         gathered.add(present(source, arcs(parsed, read_rows) if arcs is not None else arc_of_each(parsed, form.low)))
         read_rows += len(parsed.weights)
     if rows is not None and read_rows != rows:
-        words = f"declares {rows:,} entries and holds {read_rows:,}"
-        raise Refused(f"{source.name} {words}; fetch the file again, or correct the count")
+        message = f"declares {rows:,} entries and holds {read_rows:,}"
+        raise Refused(f"{source.name} {message}; fetch the file again, or correct the count")
     return gathered
 
 
@@ -347,6 +347,6 @@ def present(source: GraphFile, arcs: Arcs) -> Arcs:
     return Arcs(*(part[there] for part in arcs))
 
 
-def are_counts(words: list[str]) -> bool:
+def are_counts(fields: list[str]) -> bool:
     """Return whether the fields are counts, as in a header."""
-    return all(word.isdecimal() and len(word) < 16 for word in words)
+    return all(field.isdecimal() and len(field) < 16 for field in fields)

@@ -21,15 +21,15 @@ from fwtui.graphs.text_rows import GraphFile, Rows, arc_of_each, present
 from fwtui.graphs.vertex_numbers import NamedVertices, number_whole
 
 
-def read_table(source: GraphFile, usual: str | None, by_appearance: bool) -> Adjacency:
-    """Read the edges or the square matrix in a file; `usual` is the suffix's separator, None for white space.
+def read_table(source: GraphFile, separator: str | None, by_appearance: bool) -> Adjacency:
+    """Read the edges or the square matrix in a file; `separator` is that of the suffix, None for white space.
 
     Vertices that are whole numbers are in that order, or in order of first appearance, as all others are. Raises Refused, naming
     file and line.
     """
-    chunks = source.chunks(quotes=usual is not None)
+    chunks = source.chunks(quotes=separator is not None)
     number, chunk = next(chunks, (1, b""))
-    head = read_head(source, chunk, usual, whole=not source.file.peek(1))
+    head = read_head(source, chunk, separator, whole=not source.file.peek(1))
     rest = chunk.split(b"\n", head.lines)[-1]
     pieces = chain([(number + head.lines, rest)], chunks)
     if head.matrix:
@@ -43,7 +43,7 @@ class _Edges:
     def __init__(self, source: GraphFile, head: Head, by_appearance: bool):
         self._source, self._head, self._by_appearance = source, head, by_appearance
         self._names: NamedVertices | None = None
-        self._arcs = ArcCollector(source.limits.apart, self._check)
+        self._arcs = ArcCollector(source.limits.max_unmerged, self._check)
         self._mirrored = 0  # edges that lead both ways
 
     def read(self, chunks: Iterable[tuple[int, bytes]]) -> Adjacency:
@@ -104,7 +104,7 @@ class _Edges:
         if not len(arcs.weights):
             return NamedVertices()
         ends, values = number_whole(np.stack(arcs[:2], axis=1), True)
-        again = ArcCollector(self._source.limits.apart, self._check)
+        again = ArcCollector(self._source.limits.max_unmerged, self._check)
         again.add(Arcs(ends[:, 0], ends[:, 1], arcs.weights))
         again.merged, self._arcs = self._arcs.merged, again
         return NamedVertices(map(str, values.tolist()))

@@ -28,20 +28,20 @@ def write(graph: GraphInput, path: str | os.PathLike[str], most_bytes: int = MAX
     without `force` for an existing file.
     """
     out, form = Path(path), written_as(path)
-    name, most = sanitise(out.name), form.says("MAX_DRAWN")
+    name, most = sanitise(out.name), form.number("MAX_DRAWN")
     if most and graph.n > most:
         raise Refused(f"{name} would draw {graph.n:,} vertices, more than {most}; choose a smaller n, or .gr")
     check_whole(out, graph.integer)
     with atomic_write(path, force=force) as file:
-        form.load().write(graph, file if form.says("ARRAYS") else _Limited(file, name, most_bytes), out.suffix.lower())
+        form.load().write(graph, file if form.number("ARRAYS") else _Limited(file, name, most_bytes), out.suffix.lower())
         return file.tell()
 
 
 def check_whole(out: Path, whole: bool) -> None:
     """Raises Refused for real weights in a format of whole weights, such as DIMACS."""
     form = written_as(out)
-    if form.says("WHOLE") and not whole:
-        *others, last = (other.suffixes[0] for other in formats() if other.reads and other.writes and not other.says("WHOLE"))
+    if form.number("WHOLE") and not whole:
+        *others, last = (other.suffixes[0] for other in formats() if other.reads and other.writes and not other.number("WHOLE"))
         raise Refused(
             f"{sanitise(out.name)} would have real weights, but {form} stores only integers; choose {', '.join(others)} or {last}"
         )

@@ -44,7 +44,7 @@ class Inputs:
                 most = SIMULATOR_MAX_N if engine.target.backend == "simulator" else kernel.max_n
                 with context.stage("read", stamp[1]):
                     graph = read(
-                        experiment.file, experiment.dtype, most, tell=context.progress("read"), options=experiment.reading
+                        experiment.file, experiment.dtype, most, progress=context.progress("read"), options=experiment.reading
                     )
             else:
                 graph = self._generated(context)

@@ -275,10 +275,10 @@ def _problem(condition: Condition) -> str:
     return f"{units.counted(condition.dropped, 'event')} dropped" if condition.dropped else ""
 
 
-def some(words: Sequence[str], most: int = _MAX_NAMED) -> str:
+def some(names: Sequence[str], most: int = _MAX_NAMED) -> str:
     """The first names, separated by commas, safe to show."""
-    more = ", …" if len(words) > most else ""
-    return ", ".join(sanitise(word) for word in words[:most]) + more
+    more = ", …" if len(names) > most else ""
+    return ", ".join(sanitise(name) for name in names[:most]) + more
 
 
 # column -> sort key, and True for descending order
@@ -319,9 +319,9 @@ def ordered(entries: Iterable[LibraryEntry], by: str) -> list[LibraryEntry]:
     return sorted(newest_first, key=key, reverse=greatest_first)
 
 
-def matching(entries: Iterable[LibraryEntry], words: str) -> list[LibraryEntry]:
+def matching(entries: Iterable[LibraryEntry], query: str) -> list[LibraryEntry]:
     """The entries that contain all of the words, in name, title, machine, GPU, kernels, sizes, date or state."""
-    terms = words.lower().split()
+    terms = query.lower().split()
     return [entry for entry in entries if all(word in _all_words(entry) for word in terms)]
 
 

@@ -94,7 +94,7 @@ class Inlet:
         if self.header is None:
             first_line(self.name, b"")
 
-    def loaded(self, lines: list[Line]) -> LoadedSession:
+    def snapshot(self, lines: list[Line]) -> LoadedSession:
         """The lines so far, as if the file ended here."""
         assert self.header is not None
         condition = self.condition

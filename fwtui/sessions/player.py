@@ -158,13 +158,13 @@ class Player:
         """Jump to the start of the run of that number; False if there is none."""
         return self._seek_first(RunStarted, lambda event: event.run == run)
 
-    def seek_marker(self, words: str) -> bool:
+    def seek_marker(self, text: str) -> bool:
         """Jump to the marker of that number (from 1), or the first that contains the words; False if there is none."""
         markers = self._places[Marker]
-        if words.isdecimal() and words.isascii() and 1 <= int(words[:9]) <= len(markers):
-            self._stand_after(markers[int(words[:9]) - 1])
+        if text.isdecimal() and text.isascii() and 1 <= int(text[:9]) <= len(markers):
+            self._stand_after(markers[int(text[:9]) - 1])
             return True
-        return self._seek_first(Marker, lambda event: words.lower() in event.text.lower())
+        return self._seek_first(Marker, lambda event: text.lower() in event.text.lower())
 
     def _seek_first(self, kind: type[Event], matches: Callable[[Any], bool]) -> bool:
         index = next((index for index in self._places[kind] if matches(self.lines[index].event)), None)

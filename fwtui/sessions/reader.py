@@ -231,11 +231,11 @@ def load(
     The lines of a session that is read `for_screen` are packed.
     """
     with open_session(path) as session, gc_pause.paused():
-        loaded = LoadedSession(session.torn, header=session.header, lines=[])
-        lines = session.lines(loaded)
+        result = LoadedSession(session.torn, header=session.header, lines=[])
+        lines = session.lines(result)
         if for_screen:
             lines = map(Line.packed, lines)  # each at once: two thousand events of the largest take 150 MB
         while some := [*islice(lines, WATCHED)]:
-            loaded.lines += some
+            result.lines += some
             watch(session.offset / session.size)
-    return loaded
+    return result

@@ -159,8 +159,8 @@ class SessionWriter:
             return
         self.error = error
         deleted = isinstance(error, FileNotFoundError)
-        kept_words = "" if deleted else f", {units.counted(self.events, 'event')} kept in {sanitise(self.path.name)}"
-        self.failure = f"recording stopped: {os_error_reason(error)}{kept_words}"
+        saved_part = "" if deleted else f", {units.counted(self.events, 'event')} kept in {sanitise(self.path.name)}"
+        self.failure = f"recording stopped: {os_error_reason(error)}{saved_part}"
         if self._descriptor is not None:
             with suppress(OSError):
                 self._take_back(self._descriptor)

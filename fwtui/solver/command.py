@@ -48,7 +48,7 @@ def carry_out(request: argparse.Namespace, begun: float) -> None:
     clock.lap("set-up")
     with progress.stage("reading"):
         options = FileOptions(request.weight, request.no_edge, request.undirected)
-        graph = load_lazily(request.graph, tell=progress.tell, options=options)
+        graph = load_lazily(request.graph, progress=progress.tell, options=options)
         pairs = None
         if request.source:
             pairs = [(graph.vertices.index(request.source), graph.vertices.index(request.target))]

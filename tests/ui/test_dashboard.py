@@ -263,7 +263,7 @@ def test_one_sentence_names_the_work_that_quitting_would_end(live: FakeLive, tmp
     assert view.end == "The work in progress would be cancelled; 1 finished run is saved."
     live.recorder = Recorder.at(tmp_path / "named", scenes.header())
     assert view.end == "The work in progress would be cancelled and the recording named would end; it is saved."
-    view.campaign = Reproduction(live, papers()["catinello"], gpu=False, quick=True, say=print)
+    view.campaign = Reproduction(live, papers()["catinello"], gpu=False, quick=True, report=print)
     live.recorder = None
     assert view.end == "The experiments of catinello would stop; 1 finished run is saved."
 

@@ -45,9 +45,9 @@ def read_axis(name: str, text: str, kernels: Sequence[Kernel]) -> SweepAxis:
     """The axis from a user's text: 256,512 or, for n, 256..4096 (doubling) or 256..4096+256, or all. Raises Refused."""
     if name not in names():
         raise Refused(f"{quoted(name)} cannot be swept; choose among {', '.join(names())}")
-    words = [word.strip() for word in text.split(",") if word.strip()]
+    parts = [part.strip() for part in text.split(",") if part.strip()]
     read = _range if name == "n" else lambda word: [_value(name, word)]
-    values = _all(name, kernels) if words == [ALL] else [value for word in words for value in read(word)]
+    values = _all(name, kernels) if parts == [ALL] else [value for part in parts for value in read(part)]
     if not values:
         raise Refused(f"{name} has no values to sweep; pass some, separated by commas")
     if len(values) > MAX_VALUES:

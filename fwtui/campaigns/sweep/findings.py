@@ -35,7 +35,7 @@ class Fit(NamedTuple):
     sizes: int
 
     @property
-    def words(self) -> str:
+    def sentence(self) -> str:
         return f"time ~ n^{self.exponent:.2f} ± {self.error:.2f} over n = {self.low:g} to {self.high:g} ({self.sizes} sizes)"
 
 
@@ -49,15 +49,15 @@ class BreakEven(NamedTuple):
     at: float
     seconds: float  # at which their lines cross
     copies: bool  # whether the copies to and from the GPU count
-    doubt: str = ""  # a value above `high` with an unclear verdict
+    caveat: str = ""  # a value above `high` with an unclear verdict
     axis: str = "n"
 
     @property
-    def words(self) -> str:
+    def sentence(self) -> str:
         ends = (
             f"(between {axis_text(self.axis, self.low)} and {axis_text(self.axis, self.high)}{', copies included' * self.copies})"
         )
-        return f"{self.late} is faster than {self.early} from about {self.place} on {ends}{self.doubt}"
+        return f"{self.late} is faster than {self.early} from about {self.place} on {ends}{self.caveat}"
 
     @property
     def place(self) -> str:
@@ -95,11 +95,11 @@ class Findings(NamedTuple):
     @property
     def sentences(self) -> list[str]:
         sentences = [self.best] if self.best else []
-        sentences += [one.words for one in self.scalings]
+        sentences += [one.sentence for one in self.scalings]
         sentences += [
-            f"{name}: {line_fit.words}" if len(self.fits) > 1 else line_fit.words for name, line_fit in self.fits.items()
+            f"{name}: {line_fit.sentence}" if len(self.fits) > 1 else line_fit.sentence for name, line_fit in self.fits.items()
         ]
-        return [*sentences, *(crossing.words for crossing in self.break_evens), *self.unclear]
+        return [*sentences, *(crossing.sentence for crossing in self.break_evens), *self.unclear]
 
     def data(self) -> dict[str, object]:
         """Return the fields under stable names, for JSON."""
@@ -154,8 +154,8 @@ def break_even(model: Model, one: SweepSeries, other: SweepSeries, axis: str = "
     if high is None or low is None:
         return None
     verdicts = {n: classify(ComparedRun(model, after[n][0]), ComparedRun(model, before[n][0])) for n in sizes}
-    doubts = [n for n in sizes if verdicts[n][0] != (FASTER if wins[n] else SLOWER)]
-    clear_low, clear_high = bracket({n: wins[n] for n in sizes if n not in doubts})
+    unclear = [n for n in sizes if verdicts[n][0] != (FASTER if wins[n] else SLOWER)]
+    clear_low, clear_high = bracket({n: wins[n] for n in sizes if n not in unclear})
     if clear_high is None or clear_low is None:
         n = high if clear_high is None else low
         verdict, why, _ = verdicts[n]
@@ -168,8 +168,10 @@ def break_even(model: Model, one: SweepSeries, other: SweepSeries, axis: str = "
     behind = math.log(theirs_after) - math.log(ours_after)
     share = lead / (lead + behind)
     at, height = (math.exp((1 - share) * math.log(a) + share * math.log(b)) for a, b in (ends, (ours, ours_after)))
-    doubt = next((f"; at {axis} = {axis_text(axis, n)} the comparison is {verdicts[n][0]}" for n in doubts if n > clear_high), "")
-    return BreakEven(early.name, late.name, *ends, at, height, copies, doubt, axis)
+    caveat = next(
+        (f"; at {axis} = {axis_text(axis, n)} the comparison is {verdicts[n][0]}" for n in unclear if n > clear_high), ""
+    )
+    return BreakEven(early.name, late.name, *ends, at, height, copies, caveat, axis)
 
 
 def axis_text(axis: str, at: float) -> str:
@@ -238,7 +240,7 @@ def best(model: Model, runs: Iterable[Run]) -> str:
     size = max((size for size, several in sizes.items() if several > 1), default=max(sizes))
     ranked = sorted((r for r in counted if r.n == size), key=lambda r: r.seconds or 0.0)
     axes = varied(r.experiment for r in ranked)
-    names = [words(r.experiment, axes) for r in ranked]
+    names = [describe_choices(r.experiment, axes) for r in ranked]
     first = ranked[0]
     sentence = f"Fastest at n = {size}: {names[0]}, {units.duration(first.seconds)}, {units.rate(first.rate)}"
     if len(ranked) > 1:
@@ -250,7 +252,7 @@ def best(model: Model, runs: Iterable[Run]) -> str:
     return f"{sentence}."
 
 
-def words(experiment: Experiment, axes: Sequence[SweepAxis]) -> str:
+def describe_choices(experiment: Experiment, axes: Sequence[SweepAxis]) -> str:
     """The experiment by its distinguishing choices: katz-kider, tile 32."""
     names = [named(a.name, text) for a in axes if a.name not in ("kernel", "n") and (text := value(experiment, a.name))]
     return ", ".join([experiment.kernel, *names])

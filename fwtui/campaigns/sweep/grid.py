@@ -50,7 +50,7 @@ class Grid:
         self.order = tuple(sorted(once.values(), key=self._turn))
 
     @property
-    def words(self) -> str:
+    def title(self) -> str:
         """n 256,512,1024 x tile 16,32"""
         return " x ".join(f"{axis.name} {','.join(axis.values)}" for axis in self.axes)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 class SweepQuestion(NamedTuple):
     """Its words, and by backend the texts of the form's rows."""
 
-    words: str
+    text: str
     texts: Mapping[str, Mapping[str, str]]
 
 

@@ -69,7 +69,7 @@ class Sweep:
         self.left_out.clear()
         self.queue.go()
         self._runner = Runner(self.queue, self._wanted(), self._skip)
-        self.source.mark(f"sweep {self.grid.words}")
+        self.source.mark(f"sweep {self.grid.title}")
 
     def cancel(self) -> None:
         """Stop the current run and start no other."""

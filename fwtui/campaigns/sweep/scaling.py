@@ -28,10 +28,10 @@ class Scaling(NamedTuple):
     points: tuple[Point, ...]  # in ascending number of devices
 
     @property
-    def words(self) -> str:
+    def sentence(self) -> str:
         last = self.points[-1]
-        words = f"{self.name}: {last.ranks} devices do {units.gain(last.speedup)} the relaxations/s of {self.points[0].ranks}"
-        return f"{words}, efficiency {units.percent(last.efficiency)}."
+        result = f"{self.name}: {last.ranks} devices do {units.gain(last.speedup)} the relaxations/s of {self.points[0].ranks}"
+        return f"{result}, efficiency {units.percent(last.efficiency)}."
 
     def data(self) -> dict[str, object]:
         """Return the fields under stable names, for JSON."""

@@ -30,9 +30,9 @@ class CommandParser(argparse.ArgumentParser):
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         super().exit(flush_output(status), message)
 
-    def refuse_unknown(self, words: list[str]) -> NoReturn:
-        """Raises Refused for words that nothing takes."""
-        option = next((word.partition("=")[0] for word in words if word.startswith("--")), "")
+    def refuse_unknown(self, arguments: list[str]) -> NoReturn:
+        """Raise Refused for arguments that the command does not accept."""
+        option = next((word.partition("=")[0] for word in arguments if word.startswith("--")), "")
         hint = suggest(option, re.findall(r"--[a-z][\w-]*", self.format_help())) if option else ""
-        unknown = "unrecognized arguments: " + " ".join(words)
+        unknown = "unrecognized arguments: " + " ".join(arguments)
         self.error(f"{unknown}; {hint}" if hint.endswith("?") else unknown)

@@ -12,7 +12,7 @@ from fwtui.machine import settings
 from fwtui.machine.settings import Settings
 from fwtui.tui.frame.places import MIN, place_names
 
-USUAL_SIZE = "120x40"
+DEFAULT_SIZE = "120x40"
 MAX_DIGITS = 3  # digits of columns and of rows
 MIN_GAP, MAX_GAP = 0.01, 3600.0  # seconds
 
@@ -20,14 +20,14 @@ MIN_GAP, MAX_GAP = 0.01, 3600.0  # seconds
 def add_screen_options(parser: TakesArguments) -> None:
     """Flags for the screen to draw and its size; None if not given."""
     first, *others = place_names()
-    words = f"screen: {', '.join((first, *others))} (default: {first})"
-    parser.add_argument("--screen", metavar="NAME", help=words)
-    parser.add_argument("--size", metavar="WxH", help=f"columns x rows of the terminal (default: {USUAL_SIZE})")
+    about = f"screen: {', '.join((first, *others))} (default: {first})"
+    parser.add_argument("--screen", metavar="NAME", help=about)
+    parser.add_argument("--size", metavar="WxH", help=f"columns x rows of the terminal (default: {DEFAULT_SIZE})")
 
 
 def parse_screen(args: argparse.Namespace) -> tuple[str, tuple[int, int]]:
     """Return the requested screen and its size (columns, rows). Raises Refused."""
-    size = USUAL_SIZE if args.size is None else args.size
+    size = DEFAULT_SIZE if args.size is None else args.size
     width, _, height = size.partition("x")
     sides = [int(side) if side.isdecimal() and len(side) <= MAX_DIGITS else 0 for side in (width, height)]
     if not (1 <= sides[0] <= 500 and 1 <= sides[1] <= 200):
@@ -64,7 +64,7 @@ def add_display_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--present", action="store_true", help=about)
 
 
-def merge_settings(args: argparse.Namespace, usual: Settings | None = None) -> Settings:
-    """The user's settings (or `usual`) with these flags before them."""
+def merge_settings(args: argparse.Namespace, base: Settings | None = None) -> Settings:
+    """Return the user's settings, or `base`, with these options taking precedence."""
     options = {"theme": args.theme, "present": "yes" if args.present else None}
-    return (settings.load() if usual is None else usual).with_options(options)
+    return (settings.load() if base is None else base).with_options(options)

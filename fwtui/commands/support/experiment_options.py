@@ -185,8 +185,8 @@ def _experiment(
         changes |= field.read(text.strip())
     base = defaults(gpu)
     device = changes.get("device", preferred.text(EXPERIMENT + "device"))
-    usual = AUTO.id if changes.get("devices") else preferred.kernel or base.kernel
-    kernel = kernel_named(str(changes.get("kernel", usual)))
+    default_kernel = AUTO.id if changes.get("devices") else preferred.kernel or base.kernel
+    kernel = kernel_named(str(changes.get("kernel", default_kernel)))
     if every is not None:  # all on the same graph
         n = preferred.values.get(EXPERIMENT + "n")
         changes = {"n": int(n.text) if n is not None else base.n} | changes

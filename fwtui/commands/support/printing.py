@@ -32,10 +32,10 @@ def width() -> float:
 
 
 def table(
-    rows: Sequence[Sequence[str]], least: Sequence[str] = (), wrapped: Sequence[int] = (-1,), words: bool = False
+    rows: Sequence[Sequence[str]], least: Sequence[str] = (), wrapped: Sequence[int] = (-1,), only_text: bool = False
 ) -> list[str]:
     """Rows as lines that fit the terminal, by tables.fitted()."""
-    return fitted(rows, width(), least, wrapped, words)
+    return fitted(rows, width(), least, wrapped, only_text)
 
 
 def side_by_side(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -62,7 +62,7 @@ def folded(lines: Iterable[str]) -> list[str]:
 
 def reasons(reasons: Iterable[tuple[str, str]]) -> list[str]:
     """Return a remark per item below a blank line; empty without remarks."""
-    lines = [f"{of}: {words}" for of, words in reasons if words not in ("", ABSENT, "-")]
+    lines = [f"{of}: {text}" for of, text in reasons if text not in ("", ABSENT, "-")]
     return ["", *folded(lines)] if lines else []
 
 
@@ -81,7 +81,7 @@ def verdict_on(model: Model, baseline: str | None = None) -> tuple[int | None, l
         "",
         f"{assessment.headline_upper}{'   identical distances' * assessment.same_answer}",
         *table(bars),
-        *folded(f"{label:<13} {words}" for label, words in assessment.parts()),
+        *folded(f"{label:<13} {text}" for label, text in assessment.parts()),
     ]
 
 
@@ -93,6 +93,6 @@ def runs(model: Model, baseline: str | None = None) -> list[str]:
     titles = [column.title for column in columns_of(PRINTED)]
     rows = [list(printed(model, run, baseline)) for run in model.runs.values()]
     best, verdict_lines = verdict_on(model, baseline)
-    why = reasons([(f"run {row[0]}", words) for row in rows if (words := row.pop(place)) and row[0] != str(best)])
+    why = reasons([(f"run {row[0]}", text) for row in rows if (text := row.pop(place)) and row[0] != str(best)])
     del titles[place]
     return [*table([titles, *rows], MIN), *why, *verdict_lines]

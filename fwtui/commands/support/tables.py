@@ -10,7 +10,11 @@ MIN_WORDS, MIN_CELLS = 16, 8  # cells of a column of words that may take several
 
 
 def fitted(
-    rows: Sequence[Sequence[str]], width: float, least: Sequence[str] = (), wrapped: Sequence[int] = (-1,), words: bool = False
+    rows: Sequence[Sequence[str]],
+    width: float,
+    least: Sequence[str] = (),
+    wrapped: Sequence[int] = (-1,),
+    only_text: bool = False,
 ) -> list[str]:
     """Return the lines of a table, of at most `width` cells if possible.
 
@@ -19,7 +23,7 @@ def fitted(
     """
     titles, dropped = rows[0], list[str]()
     longest = {i: max(len(row[i]) for row in rows) for i in range(len(titles))}
-    right = [] if words else _numbers(rows)
+    right = [] if only_text else _numbers(rows)
     folds = sorted({i % len(titles) for i in wrapped} - {*right}, key=longest.__getitem__)
     widths = {i: min(cells, max(MIN_WORDS, len(titles[i]))) if i in folds else cells for i, cells in longest.items()}
     for title in least:

@@ -91,11 +91,11 @@ def _files(new: Sequence[Path]) -> str:
 
 def _ask_for_trust(new: Sequence[Path]) -> bool:
     """Ask the user to trust each folder. Raises Refused without a terminal."""
-    words = trust.warning(new[0])
+    warning = trust.warning(new[0])
     others = f", and so is the content of {counted(len(new) - 1, 'other folder')}" if len(new) > 1 else ""
     it, its = ("it", "its folder") if len(new) == 1 else ("them", "their folders")
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise Refused(f"{words}{others}; pass --trust to run {it} and, from now on, everything in {its}")
+        raise Refused(f"{warning}{others}; pass --trust to run {it} and, from now on, everything in {its}")
     question = f"Run {it} and, from now on, everything in {its}? [y/N] "
-    print(f"fwtui: {words}{others}.\n{question}", end="", file=sys.stderr, flush=True)
+    print(f"fwtui: {warning}{others}.\n{question}", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

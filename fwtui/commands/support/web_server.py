@@ -47,11 +47,11 @@ class _Refusal(asyncio.Protocol):
 
 
 class WebServer(Server):
-    """Serves the page at `host:port`; each visitor gets a process that runs `words`."""
+    """Serves the page at `host:port`; each visitor gets a process that runs `command`."""
 
-    def __init__(self, words: Sequence[str], host: str, port: int):
+    def __init__(self, command: Sequence[str], host: str, port: int):
         # textual-serve would print what a process writes to stderr
-        super().__init__(f"exec {shlex.join(words)} 2>/dev/null", host, port, title="fwtui")
+        super().__init__(f"exec {shlex.join(command)} 2>/dev/null", host, port, title="fwtui")
         self._visits: dict[asyncio.BaseProtocol, web.WebSocketResponse] = {}
 
     async def run(self, listening: socket.socket) -> int:
@@ -113,7 +113,7 @@ class WebServer(Server):
         visit = _Visit(self.command, **send, download_manager=self.download_manager)
         try:
             await page.prepare(request)
-            columns, rows = (int(request.query.get(side, "")[:4] or usual) for side, usual in (("width", 80), ("height", 24)))
+            columns, rows = (int(request.query.get(side, "")[:4] or default) for side, default in (("width", 80), ("height", 24)))
             await visit.start(columns, rows)
             async for message in page:
                 if message.type == WSMsgType.TEXT:

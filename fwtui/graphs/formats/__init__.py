@@ -42,7 +42,7 @@ class Format(Outline):
     def __str__(self) -> str:
         return f"{self.title} {' '.join(self.suffixes)}"
 
-    def says(self, constant: str) -> int:
+    def number(self, constant: str) -> int:
         """A constant as a number; 0 if it is not set."""
         return self.constant(constant, int, 0)
 

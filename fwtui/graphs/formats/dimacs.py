@@ -22,11 +22,11 @@ ARC_BYTES = 6
 def read(source: GraphFile) -> Adjacency:
     """Raises Refused, naming file and line."""
     source.weight.check_unused(source.name)
-    for number, words in source.header("c"):
-        if len(words) != 4 or words[:2] != ["p", "sp"] or not are_counts(words[2:]):
-            text = sanitise(" ".join(words))[:40]
+    for number, fields in source.header("c"):
+        if len(fields) != 4 or fields[:2] != ["p", "sp"] or not are_counts(fields[2:]):
+            text = sanitise(" ".join(fields))[:40]
             raise source.wrong(number, f"{text!r} is where 'p sp vertices arcs' should be; put that line first")
-        n, rows = map(int, words[2:])
+        n, rows = map(int, fields[2:])
         source.check_count(number, rows, "arcs", len("a 1 1 0"))
         source.limits.check_size(n, source.name, "declares")
         arcs = gather(source, Form("uvw", comment="c", tag="a", high=n), number + 1, rows)

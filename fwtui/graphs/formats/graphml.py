@@ -63,8 +63,8 @@ def read(source: GraphFile) -> Adjacency:
     try:
         graph = networkx.read_graphml(io.BytesIO(data))
     except Exception as error:  # NetworkX passes every error through: KeyError, ParseError, ValueError, ...
-        words = sanitise(str(error))[:80] or type(error).__name__
-        raise Refused(f"{name} is not GraphML that NetworkX can read: {words}; save it again") from None
+        reason = sanitise(str(error))[:80] or type(error).__name__
+        raise Refused(f"{name} is not GraphML that NetworkX can read: {reason}; save it again") from None
     return of_networkx(graph, source.weight, name, source.no_edge, complete=True)
 
 

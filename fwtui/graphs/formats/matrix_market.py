@@ -33,12 +33,12 @@ def read(source: GraphFile) -> Adjacency:
     name = source.name
     source.weight.check_unused(name)
     form, field, symmetry = _banner(source)
-    number, words = next(source.header("%", first=2), (0, []))
-    if not words:
+    number, fields = next(source.header("%", first=2), (0, []))
+    if not fields:
         raise Refused(f"{name} has no line with its sizes; put it after the banner")
-    if not are_counts(words):
-        raise source.wrong(number, f"{sanitise(' '.join(words))[:40]!r} is where the sizes should be; correct the line")
-    sizes = [int(word) for word in words]
+    if not are_counts(fields):
+        raise source.wrong(number, f"{sanitise(' '.join(fields))[:40]!r} is where the sizes should be; correct the line")
+    sizes = [int(word) for word in fields]
     if len(sizes) != (takes := 3 if form == "coordinate" else 2):
         raise source.wrong(number, f"{form} takes {takes} sizes, not {len(sizes)}; correct the line")
     n = sizes[0]

@@ -44,8 +44,8 @@ def read(source: GraphFile) -> Adjacency:
         titles = file.schema_arrow.names
         table = file.read(columns=[titles[place] for place in roles.places])  # the other columns stay unread
     except (pyarrow.ArrowException, OSError) as error:
-        words = sanitise(str(error))[:80] or type(error).__name__
-        raise Refused(f"{name} is not Parquet that pyarrow can read: {words}; save it again") from None
+        reason = sanitise(str(error))[:80] or type(error).__name__
+        raise Refused(f"{name} is not Parquet that pyarrow can read: {reason}; save it again") from None
     at = {place: table.column_names.index(titles[place]) for place in roles.places}
     weight, direction = (None if place is None else at[place] for place in (roles.weight, roles.direction))
     read_roles = Roles(at[roles.source], at[roles.target], weight, direction, roles.notes)

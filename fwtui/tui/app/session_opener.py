@@ -151,7 +151,7 @@ class SessionOpener:
             self._awaited = None
             if isinstance(self._app.screen, WaitingScreen):
                 self._app.screen.dismiss(None)
-            recording = Recording(listener.inlet.name, listener.inlet.loaded(lines), listener=listener, **self._how)
+            recording = Recording(listener.inlet.name, listener.inlet.snapshot(lines), listener=listener, **self._how)
             self._app.call_later(self._enter, recording)
         elif listener.over:
             self._awaited = None

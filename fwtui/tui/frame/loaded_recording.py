@@ -80,7 +80,7 @@ class Recording:
             more = self.listener.take()
             self.player.extend(more)
             self.marks.see(more)
-            self.loaded = self.listener.inlet.loaded(self.player.lines)
+            self.loaded = self.listener.inlet.snapshot(self.player.lines)
 
     @property
     def origin(self) -> str:

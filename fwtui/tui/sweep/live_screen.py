@@ -50,7 +50,7 @@ HELP = {
     QUESTION: " ".join(
         (
             "it fills in what follows; n: how does time grow with it?",
-            *(f"{name}: {one.words}" for name, one in QUESTIONS.items()),
+            *(f"{name}: {one.text}" for name, one in QUESTIONS.items()),
         )
     ),
     WITHIN: "seconds for all runs together; what will not fit is left out",

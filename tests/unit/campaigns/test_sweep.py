@@ -148,7 +148,7 @@ def test_the_grid_gives_every_kernel_its_options_and_reasons_for_missing_ones() 
     assert katz.experiment is not None and katz.experiment.tile == 16 and katz.experiment.launch == "graph"
     assert grid.cells["serial", "16", "64"].experiment == grid.cells["serial", "64", "64"].experiment
     assert "tile 64 is not supported by katz-kider" in grid.cells["katz-kider", "64", "64"].reason
-    assert grid.words == "kernel serial,naive,katz-kider x tile 16,64 x threads 64"
+    assert grid.title == "kernel serial,naive,katz-kider x tile 16,64 x threads 64"
     grid = Grid(CPU, [axis("devices", "1", "2")], settle)
     assert grid.cells["1",].experiment == CPU and "runs on one device" in grid.cells["2",].reason
 
@@ -190,7 +190,7 @@ def test_a_sweep_runs_everything_once_and_a_second_one_nothing() -> None:
         *(("serial", 64, 0), ("tiled-cpu", 64, 16), ("tiled-cpu", 64, 32)),
     ]
     # serial has no tiles: its two cells of a size are one run
-    assert sweep.done == len(sweep.grid.order) == len(session.started) == 6 and session.marks == [f"sweep {sweep.grid.words}"]
+    assert sweep.done == len(sweep.grid.order) == len(session.started) == 6 and session.marks == [f"sweep {sweep.grid.title}"]
     finished(swept(session, [axis("n", "32", "64", "128"), axis("kernel", "serial")]), session)
     assert [(e.kernel, e.n) for e in session.started[6:]] == [("serial", 128)]
 

@@ -48,7 +48,7 @@ def test_the_exponent_is_the_regressions_and_break_even_lies_where_the_lines_cro
     assert (found.early, found.late, found.low, found.high) == ("tiled-cpu", "serial", 32, 128)
     assert json.dumps([found.low, found.high]) == "[32, 128]", "sizes are whole numbers for programs, too"
     assert found.at == pytest.approx(100) and found.seconds == pytest.approx(1e-2)
-    assert "serial is faster than tiled-cpu from about n = 100 on" in found.words
+    assert "serial is faster than tiled-cpu from about n = 100 on" in found.sentence
     assert break_even(model, quick_start, slow_start) == found
 
 
@@ -76,7 +76,7 @@ def test_a_break_even_lies_between_clear_sizes_and_names_unclear_ones() -> None:
     model, *pair = lines(serial={32: 2.0, 64: 1.001, 128: 0.5, 512: 0.999}, tiled_cpu=dict.fromkeys((32, 64, 128, 512), 1.0))
     found = break_even(model, *pair)
     assert isinstance(found, BreakEven) and (found.low, found.high) == (32, 128)
-    assert found.words.endswith("from about n = 64 on (between 32 and 128); at n = 512 the comparison is SAME")
+    assert found.sentence.endswith("from about n = 64 on (between 32 and 128); at n = 512 the comparison is SAME")
 
 
 @given(st.lists(st.tuples(st.integers(1, 2**60), st.floats(1e-320, 1e9), st.floats(1e-320, 1e9)), max_size=5))
@@ -96,7 +96,7 @@ def test_a_dense_kernel_wins_from_some_density_on() -> None:
         made.add(settle(Experiment(kernel="sparse-cpu", n=512, density=density)), seconds, passes=5)
         made.add(settle(Experiment(kernel="tiled-cpu", n=512, density=density)), 0.01, passes=5)
     found = findings(made.model, finished(made.model))
-    assert [b.words for b in found.break_evens] == [
+    assert [b.sentence for b in found.break_evens] == [
         "tiled-cpu is faster than sparse-cpu from about density = 0.32% on (between 0.1% and 1%)"
     ]
 

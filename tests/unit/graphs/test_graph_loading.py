@@ -408,7 +408,7 @@ class Chain(Endless):
 def test_too_many_vertices_are_refused_before_all_of_them_are_read(suffix: str, between: str, most: int) -> None:
     stream = Chain(between)
     with pytest.raises(Refused, match=r"has at least [\d,]+ vertices, outside 1 to 3,000; choose"):
-        read_from(stream, suffix, GraphLimits(most=3000, chunk=1 << 14, apart=1000))
+        read_from(stream, suffix, GraphLimits(most=3000, chunk=1 << 14, max_unmerged=1000))
     assert stream.given < most
 
 
@@ -419,7 +419,7 @@ def test_parallel_edges_are_merged_while_they_are_read(tmp_path: Path, suffix: s
     head = {".gr": "p sp 3 1200\n", ".mtx": MTX + "3 3 1200\n"}.get(suffix, "")
     path = put(tmp_path, f"g{suffix}", head + "".join(f"{tag}{u}{between}{v}{between}{w}\n" for u, v, w in edges))
     whole = load(path)
-    merged = load(path, GraphLimits(chunk=256, apart=100))
+    merged = load(path, GraphLimits(chunk=256, max_unmerged=100))
     assert cells(merged) == cells(whole) and merged.notes == whole.notes
     assert merged.facts.edges == whole.facts.edges == (4 if suffix == ".mtx" else 800)
     assert len(merged.all_arcs().weights) < 200 < len(whole.all_arcs().weights) or suffix == ".mtx"
@@ -429,5 +429,5 @@ def test_parallel_edges_are_merged_while_they_are_read(tmp_path: Path, suffix: s
 def test_reading_reports_its_progress(tmp_path: Path, name: str) -> None:
     text = b"p sp 2 4000\n" + b"a 1 2 3\n" * 4000 if ".gr" in name else b"a,b,1\n" * 4000
     shares: list[float] = []
-    load(put(tmp_path, name, gzip.compress(text) if name.endswith("gz") else text), tell=shares.append)
+    load(put(tmp_path, name, gzip.compress(text) if name.endswith("gz") else text), progress=shares.append)
     assert shares == sorted(shares) and shares[-1] == 1

@@ -198,11 +198,11 @@ def test_only_verified_results_that_can_be_stored_are_used(monkeypatch: pytest.M
 
 def test_tuning_stops_when_its_time_is_over_and_skips_what_would_take_too_long() -> None:
     late = tuner()
-    assert not late.tune([Problem(256, "float32", True)], 0.0) and late.trials == {}
+    assert not late.tune([Problem(256, "float32", True)], 0.0) and late.results == {}
     tuning_table.save([trial(256, 5.0), trial(256, 0.001, 1, "serial", options={})], CPU)
     slow = tuner()
     assert not slow.tune([Problem(1024, "float32", True)], 60.0)
-    assert {t.kernel for (problem, _), t in slow.trials.items() if problem.n == 1024} == {"serial"}, "320 s a pass are too many"
+    assert {t.kernel for (problem, _), t in slow.results.items() if problem.n == 1024} == {"serial"}, "320 s a pass are too many"
 
 
 def test_the_tune_command_shows_what_it_tries(pretend: Pretend, capsys: pytest.CaptureFixture[str]) -> None:

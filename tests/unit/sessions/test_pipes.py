@@ -62,7 +62,7 @@ def test_written_lines_are_read_and_the_stream_ends(pipe: tuple[int, int]) -> No
         taken += listener.take()
     assert taken[0].event == HEADER and taken[1:-1] == lines
     assert taken[-1].event == events.End(t=299.0, reason="closed", events=301)
-    loaded = listener.inlet.loaded(taken)
+    loaded = listener.inlet.snapshot(taken)
     assert loaded.complete and not listener.inlet.condition.missing and not listener.refusal
 
 
@@ -168,7 +168,7 @@ def test_a_cut_stream_reads_like_the_file_that_is_cut_there(tmp_path: Path) -> N
                 all_of(inlet)
             continue
         lines = all_of(inlet)
-        loaded, expected = inlet.loaded(lines), load(tmp_path / "bytes")
+        loaded, expected = inlet.snapshot(lines), load(tmp_path / "bytes")
         assert loaded == expected
         assert bool(inlet.condition.missing) == (not expected.closed)
 
