@@ -77,7 +77,7 @@ class Session:
 
     @cached_property
     def runs(self) -> tuple[MeasuredRun, ...]:
-        """The runs in their order."""
+        """Return the runs in their order."""
         return tuple(_measured(self._model, run) for run in self._model.runs.values())
 
     def __len__(self) -> int:

@@ -70,7 +70,7 @@ class Queue:
         return shared.go()
 
     def expect(self, experiment: Experiment) -> Expected:
-        """The estimated time of a run, from the session's runs so far."""
+        """Return the estimated time of a run, from the session's runs so far."""
         return expect(self.live.model, experiment, self._brief, self._rates, self._earlier)
 
     def refusal(self, experiment: Experiment, needed: float | None = None) -> str:

@@ -35,7 +35,7 @@ class Problem(NamedTuple):
 
 
 def next_config(kernels: Sequence[Kernel], experiment: Experiment, times: Times) -> Config | None:
-    """The next configuration to measure; None if nothing is left that could be faster.
+    """Return the next configuration to measure; None if nothing is left that could be faster.
 
     First every kernel with its defaults; then single changes to the best configuration of the fastest ones. It depends only
     on the measurements, so an interrupted search continues.
@@ -112,7 +112,7 @@ class Tuner:
         return whole
 
     def best(self, problem: Problem, kernel: str = "") -> TuningResult | None:
-        """The fastest measured configuration of all rungs, or of the user's kernel of that name as its file is now."""
+        """Return the fastest measured configuration of all rungs, or of the user's kernel of that name as its file is now."""
         code = code_of(kernel)
         results = [t for t in self._of(problem) if t.code == code and (not code or t.kernel == kernel)]
         return next(iter(tuning_table.fastest(results, *problem)), None)

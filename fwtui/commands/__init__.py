@@ -26,13 +26,13 @@ NAME_CELLS = 14
 
 
 def about(name: str) -> str:
-    """A command's help, read without importing it."""
+    """Return a command's help, read without importing it."""
     summary = Outline(name, f"{__path__[0]}/{name}.py").about
     return summary[:1].lower() + summary[1:].removesuffix(".")
 
 
 def overview(width: int, rare: bool) -> list[str]:
-    """The commands in their groups, each with its help."""
+    """Return the commands in their groups, each with its help."""
     lines: list[str] = []
     for group, members in GROUPS.items():
         lines += ["", f"{group}:"]

@@ -106,7 +106,7 @@ def load_comparable(path: Path) -> tuple[Model, bool]:
 
 
 def _small(run: Run, before: Run | None) -> Run:
-    """A run that is over, with only what a comparison reads."""
+    """Return a run that is over, with only what a comparison reads."""
     stages = {stage.name: stage for stage in run.stages}  # the last of each name
     return replace(run, stages=tuple(stages.values())).brief(None, before)
 
@@ -130,7 +130,7 @@ def _pairs(groups: list[list[ComparedRun]]) -> list[tuple[ComparedRun, ComparedR
 
 
 def data(entrant: ComparedRun, baseline: ComparedRun, found: Comparison) -> dict[str, Any]:
-    """The comparison under stable names; `interval` is the speed-up's, 95 %, and null where passes are too few for one."""
+    """Return the comparison under stable names; `interval` is the speed-up's, 95 %, and null where passes are too few for one."""
     return {
         "session": entrant.session,
         "run": entrant.run.id,

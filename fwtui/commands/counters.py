@@ -47,7 +47,7 @@ def _settled(experiment: Experiment) -> Settled | str:
 
 
 def data(experiment: Experiment, found: dict[str, Counters]) -> dict[str, object]:
-    """Plain data under stable names; seconds, bytes, shares of 1 and counts."""
+    """Return plain data under stable names; seconds, bytes, shares of 1 and counts."""
     return {
         "kernel": experiment.kernel,
         "experiment": msgspec.to_builtins(changed(experiment)),
@@ -57,7 +57,7 @@ def data(experiment: Experiment, found: dict[str, Counters]) -> dict[str, object
 
 
 def counter_lines(experiment: Experiment, found: dict[str, Counters]) -> list[str]:
-    """A heading, and a table with a column for each op, or several tables if they do not fit side by side."""
+    """Return a heading, and a table with a column for each op, or several tables if they do not fit side by side."""
     what = experiment.file or f"n {experiment.n}"
     tile = f", tile {experiment.tile}" if experiment.tile else ""
     rows = [["", *found]]

@@ -218,7 +218,7 @@ def _limits() -> list[DoctorCheck]:
 
 
 def limit_lines(limit_values: events.Limits) -> list[str]:
-    """A device's limits as a table: every form of the inner loop, and what a copy moves."""
+    """Return a device's limits as a table: every form of the inner loop, and what a copy moves."""
     titles = {form.key: form for form in probe_forms.FORMS if form.backend == limit_values.backend}
     rows: list[tuple[str, ...]] = [("form", "one relaxation", "at most", "clock")]
     for limit in limit_values.forms:

@@ -52,7 +52,7 @@ def _about(kernel: Kernel) -> list[str]:
 
 
 def cells(kernel: Kernel, *names: str) -> tuple[str, ...]:
-    """A kernel's cells in columns of these names."""
+    """Return a kernel's cells in columns of these names."""
     texts = {
         "id": kernel.id,
         "where": {"cpu": "CPU", "cuda": "CUDA"}.get(kernel.backend, "CPU or CUDA"),

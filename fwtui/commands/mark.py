@@ -170,7 +170,7 @@ def _opened(editor: str, text: Path, ended: Event) -> Iterator[subprocess.Popen[
 
 
 def _check_out(out: str | os.PathLike[str]) -> None:
-    """Raises Refused if a session cannot be written there, whatever is there."""
+    """Raise Refused if a session cannot be written there, whatever is there."""
     if os.fspath(out).endswith(PACKED):
         raise Refused(
             f"{sanitise(os.path.basename(out))} would be compressed, but sessions are written uncompressed; pass -o talk{SUFFIX}"

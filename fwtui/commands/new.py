@@ -69,7 +69,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def python(rung: str | None, name: str) -> str:
-    """The text of a kernel file: commented, or a rung's own with another name. Raises Refused."""
+    """Return the text of a kernel file: commented, or a rung's own with another name. Raises Refused."""
     if rung is None or rung in PYTHON:
         return (FOLDER / "examples" / f"{(rung or PLAIN).replace('-', '_')}.py").read_text(encoding="utf-8")
     if rung not in registry():
@@ -82,7 +82,7 @@ def python(rung: str | None, name: str) -> str:
 
 
 def cuda(example: str, include: list[str], define: list[str]) -> dict[str, str]:
-    """The texts of an example in CUDA C++, by suffix, with these folders and macros. Raises Refused."""
+    """Return the texts of an example in CUDA C++, by suffix, with these folders and macros. Raises Refused."""
     if example not in CUDA:
         raise Refused(f"there is no example {quoted(example)} in CUDA C++; choose one of {', '.join(CUDA)}")
     texts = {

@@ -97,7 +97,7 @@ def _swept(live: Live, base: Experiment, axes: Sequence[SweepAxis], args: argpar
 
 
 def base_and_axes(args: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[SweepAxis]]:
-    """The fixed experiment, and the values to sweep that were given. Raises Refused."""
+    """Return the fixed experiment, and the values to sweep that were given. Raises Refused."""
     if args.field_kernel == ALL:
         for kernel, reason in register_folder(args.trust)[1]:
             print_message(f"left out: {kernel}: {reason}")
@@ -132,7 +132,7 @@ def base_and_axes(args: argparse.Namespace, gpu: bool) -> tuple[Experiment, list
 
 
 def _earlier(name: str, live: Live) -> Model:
-    """A recorded session's runs. Raises Refused for one of another machine: its times do not count here."""
+    """Return a recorded session's runs. Raises Refused for one of another machine: its times do not count here."""
     path = resolve(name)
     model, _ = load_model(path)
     here, there = ({ComparedRun(m, run).device for run in m.runs.values()} for m in (live.model, model))

@@ -228,9 +228,9 @@ def check_room(e: Experiment, out: Path) -> None:
     form = written_as(out)
     needed = e.n**2 * ITEMSIZE[e.dtype]
     _check(e, needed, psutil.virtual_memory().available - RESERVED_MEMORY, "memory")
-    if form.says("ARRAYS") and out.parent.is_dir():
+    if form.number("ARRAYS") and out.parent.is_dir():
         _check(e, needed, shutil.disk_usage(out.parent).free, "disk space")
-    text = text_bytes(e, form.says("ARC_BYTES"))
+    text = text_bytes(e, form.number("ARC_BYTES"))
     if SURELY * text > MAX_BYTES:
         raise Refused(
             f"{sanitise(out.name)} would have about {text:,.0f} bytes of text, more than {MAX_BYTES:,}; "

@@ -1,4 +1,4 @@
-"""A graph as given, before a number type is chosen: a dense matrix or arcs, checked or not yet."""
+"""An input graph before a data type is chosen: a dense matrix or arcs, possibly unchecked."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from fwtui.graphs.graph import EdgeFacts, blocks
 from fwtui.graphs.vertices import Vertices
 from fwtui_kernels.plan import NO_EDGE, EliminationOrder
 
-_SHORT = 1 << 31  # ends below it are packed two in a number
-_TABLE = 1 << 26  # cells of a table of bytes that takes less time than sorting
-_DENSE = 4  # denser than one edge in that many cells, arcs take more room than the matrix
+_SHORT = 1 << 31  # two vertex numbers below this are packed into one int64
+_TABLE = 1 << 26  # up to this many cells, a table of bytes is faster than sorting
+_DENSE = 4  # above one edge in this many cells, arcs take more memory than the matrix
 
 
 class Arcs(NamedTuple):
@@ -32,7 +32,7 @@ class Arcs(NamedTuple):
 class ArcCollector:
     """Arcs as they are read. When more than `most` are held, parallel ones are merged, which frees their memory.
 
-    `check` gets all arcs so far whenever that happens, and may raise Refused.
+    `check` is called with all arcs so far before each merge, and may raise Refused.
     """
 
     def __init__(self, most: int, check: Callable[[Arcs], None] = lambda arcs: None, merge: np.ufunc = np.minimum):
@@ -40,7 +40,7 @@ class ArcCollector:
         self._count = 0
         self._most = self._room = most
         self._check, self._merge = check, merge
-        self.merged = 0  # arcs that have become one with another; if the lightest counts, those between different vertices
+        self.merged = 0  # arcs merged into others; if the lightest counts, only those between different vertices
 
     def add(self, arcs: Arcs) -> None:
         self._parts.append(arcs)
@@ -63,7 +63,7 @@ def _apart(arcs: Arcs) -> int:
 
 
 def merge_parallel(arcs: Arcs, merge: np.ufunc = np.minimum) -> Arcs:
-    """Return one arc from each vertex to each other one: the lightest, or with np.add the sum of all."""
+    """Merge the arcs of each pair of vertices into one: the lightest, or with np.add the sum of all."""
     if not len(arcs.weights):
         return arcs
     ends = [arcs.sources, arcs.targets]
@@ -105,7 +105,7 @@ def graph_of_arcs(
 
     The rule for all containers: of parallel edges the lightest counts, but duplicate entries of a sparse matrix (of SciPy, in
     .npz or .mtx) add up, as they do in SciPy (`add`).
-    `undirected` adds every arc in the other direction too; if `mirrored`, these are there already.
+    `undirected` also adds every arc in the other direction; `mirrored` means that the arcs already contain them.
     """
     ends = (np.minimum(*arcs[:2]), np.maximum(*arcs[:2])) if undirected else arcs[:2]
     counts = arcs.sources < arcs.targets if mirrored else arcs.sources != arcs.targets
@@ -122,7 +122,7 @@ def graph_of_arcs(
 
 @dataclass(frozen=True)
 class Adjacency:
-    """A directed weighted graph of n vertices: either `dense` or `arcs`; among parallel arcs the least weight counts."""
+    """A directed weighted graph of n vertices: either `dense` or `arcs`; of parallel arcs the lightest counts."""
 
     n: int
     labels: Sequence[Hashable] | None = None  # names of the vertices; None: 0 .. n - 1
@@ -130,7 +130,7 @@ class Adjacency:
     dense: np.ndarray | None = None  # (n, n) of any real type; a value that is not finite means no edge
     name: str = ""
     merged: int = 0  # arcs that were parallel to others, and are not in `arcs`
-    notes: tuple[str, ...] = ()  # how the file or object was read, if it could have been read otherwise: a phrase each
+    notes: tuple[str, ...] = ()  # choices made where the file or object is ambiguous: a phrase each
     orders: dict[tuple[str, int], EliminationOrder | None] = field(
         default_factory=dict, compare=False
     )  # found, by kernel and tile
@@ -148,18 +148,18 @@ class Adjacency:
 
     @property
     def adjacency(self) -> Adjacency:
-        """Itself: a LazyGraph has one, too."""
+        """Return this graph itself; LazyGraph has the same property."""
         return self
 
     @property
     def parts(self) -> np.ndarray | Arcs | None:
-        """Its arrays, if other programs can take them as they are."""
+        """Return the arrays if other programs can use them unchanged, else None."""
         if self.dense is None:
             return self.arcs
         return self.dense if is_plain(self.dense) else None
 
     def pieces(self) -> Iterator[Arcs]:
-        """All arcs, self-loops included, a few rows of the matrix at a time."""
+        """Yield all arcs, self-loops included, a few rows of the matrix at a time."""
         if self.arcs is not None:
             yield self.arcs
             return
@@ -171,7 +171,7 @@ class Adjacency:
             yield Arcs(sources + rows.start, targets, block[sources, targets].astype(np.float64))
 
     def all_arcs(self) -> Arcs:
-        """The arcs in one piece."""
+        """Return the arcs in one piece."""
         pieces = list(self.pieces())
         return pieces[0] if len(pieces) == 1 else Arcs(*(np.concatenate(part) for part in zip(*pieces, strict=True)))
 
@@ -211,7 +211,7 @@ class LazyGraph:
 
     @cached_property
     def adjacency(self) -> Adjacency:
-        """The result of `look`, called once."""
+        """Return the result of `look`, called once."""
         return self.look()
 
     @property
@@ -223,7 +223,7 @@ GivenGraph = Adjacency | LazyGraph
 
 
 class DeviceArray(Protocol):
-    """An array on a GPU, of whichever package."""
+    """An array on a GPU, from any package."""
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]: ...
@@ -253,18 +253,18 @@ class RowBlocks:
 
 
 def _lower(matrix: np.ndarray, arcs: Arcs, first: int) -> None:
-    """Lower the cells of rows from `first` on to the weights of their arcs; a loop that no path uses need not fit the type."""
+    """Lower the cells of rows from `first` on to the weights of their arcs; positive self-loops are skipped."""
     sources, targets, weights = arcs
     weights = np.where(sources == targets, np.minimum(weights, 0), weights)
     np.minimum.at(matrix.reshape(-1), (sources - first) * matrix.shape[1] + targets, weights.astype(matrix.dtype))
 
 
 def _converted(block: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Weights in a kernel's type, its sentinel for no edge."""
+    """Convert weights to a kernel's type, with its sentinel for no edge."""
     if block.dtype.kind == "f":
         no_edge = NO_EDGE[dtype.name]
         if float(block.dtype.type(no_edge)) != no_edge:
-            block = block.astype(np.float64)  # rounded, the sentinel would be out of bounds
+            block = block.astype(np.float64)  # a rounded sentinel would be out of bounds
         with np.errstate(invalid="ignore"):
             block = np.minimum(block, block.dtype.type(no_edge))
         missing = np.isnan(block)  # fmin may return a signalling NaN such as R's NA
@@ -274,7 +274,7 @@ def _converted(block: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def both_ways(graph: Adjacency) -> Adjacency:
-    """The graph with every edge in both directions."""
+    """Return the graph with every edge in both directions."""
     arcs = graph.all_arcs()
     ends = np.concatenate([arcs.sources, arcs.targets]), np.concatenate([arcs.targets, arcs.sources])
     both = Arcs(*ends, np.concatenate([arcs.weights, arcs.weights]))
@@ -310,7 +310,7 @@ def of_rows(n: int, rows: CsrRows, look: Callable[[], Adjacency]) -> LazyGraph |
     sound = ends and all(map(is_plain, rows)) and not (pointers[1:] < pointers[:-1]).any()
     if not sound:
         return None
-    falls = np.flatnonzero(rows.targets[1:] <= rows.targets[:-1]) + 1  # within a row none is there twice if they ascend
+    falls = np.flatnonzero(rows.targets[1:] <= rows.targets[:-1]) + 1  # ascending targets within a row mean no duplicates
     return LazyGraph(n, rows, look) if np.isin(falls, pointers).all() else None
 
 
@@ -345,9 +345,9 @@ def _facts_of_matrix(dense: np.ndarray) -> EdgeFacts:
 
 
 def _numbers(block: np.ndarray, vertices: np.ndarray) -> np.ndarray:
-    """Weights as floats, NaN for no edge and on the diagonal, which begins in column own[0].
+    """Return weights as floats, with NaN for no edge and on the diagonal.
 
-    Without masks: selecting cells takes twenty times as long as scanning all of them.
+    It avoids masks: selecting cells is 20x slower than scanning all of them.
     """
     cells = block.astype(block.dtype.newbyteorder("=") if block.dtype.kind == "f" else np.float64)
     cells[vertices - vertices[0], vertices] = np.nan

@@ -1,4 +1,4 @@
-"""Lines of edges in graph files that are written."""
+"""Edge lines of written graph files."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from fwtui.graphs.graph import GraphInput, blocks
 
 
 def write_arcs(graph: GraphInput, file: IO[bytes], line: str, names: Sequence[object]) -> None:
-    """A line for each edge and each self-loop below 0: the names of its source and target, and its weight."""
+    """Write a line for each edge and each negative self-loop: the names of its source and target, and its weight."""
     for sources, targets, weights in arcs_of(graph):
         arcs = zip(sources.tolist(), targets.tolist(), weights.tolist(), strict=True)
         file.write("".join([line % (names[u], names[v], shortest(w)) for u, v, w in arcs]).encode())
 
 
 def arcs_of(graph: GraphInput) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Sources, targets and weights of the edges and of the self-loops below 0, some rows at a time."""
+    """Yield sources, targets and weights of the edges and of negative self-loops, in blocks of rows."""
     for rows in blocks(graph.matrix):
         cells = graph.matrix[rows]
         there = cells != graph.no_edge
@@ -30,12 +30,12 @@ def arcs_of(graph: GraphInput) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndar
 
 
 def write_lonely(graph: GraphInput, file: IO[bytes], line: str, names: Sequence[object]) -> None:
-    """A self-loop of weight 0 for each vertex without an edge, where only edges name vertices."""
+    """Write a self-loop of weight 0 for each isolated vertex, for formats in which only edges name vertices."""
     file.write("".join(line % (names[v], names[v], 0) for v in lonely(graph)).encode())
 
 
 def lonely(graph: GraphInput) -> list[int]:
-    """The vertices that no edge and no self-loop below 0 leads from or to."""
+    """Return the isolated vertices: those without an edge and without a negative self-loop."""
     alone = np.ones(graph.n, bool)
     for sources, targets, _ in arcs_of(graph):
         alone[sources] = alone[targets] = False
@@ -43,7 +43,7 @@ def lonely(graph: GraphInput) -> list[int]:
 
 
 def names_of(graph: GraphInput) -> list[str]:
-    """The names of its vertices, by default their numbers from 0."""
+    """Return the names of the graph's vertices, by default their numbers from 0."""
     return [graph.vertices.text(v) if graph.vertices is not None else str(v) for v in range(graph.n)]
 
 
@@ -58,5 +58,5 @@ def comment(graph: GraphInput) -> str:
 
 
 def shortest(weight: float) -> str:
-    """The shortest text that reads back as the same number."""
+    """Return the shortest text that reads back as the same number."""
     return str(int(weight)) if weight == int(weight) else repr(weight)

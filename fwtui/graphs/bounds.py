@@ -1,4 +1,4 @@
-"""Proves that every distance of a graph fits a number type: before a run its own, for `solve` the narrowest."""
+"""Proofs that every distance of a graph fits a data type: that of a run, or the narrowest one for `solve`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fwtui_kernels.plan import DTYPES, FLOATS, NO_EDGE
 
 EXACT_INTEGER = 2**24  # above it float32 skips whole numbers
 EXACT_REAL = 2**16  # above it float32 skips multiples of 1/256
-_EXACT = {"float32": (EXACT_INTEGER, EXACT_REAL), "float64": (2**53, 2**45)}  # both of them, by type
+_EXACT = {"float32": (EXACT_INTEGER, EXACT_REAL), "float64": (2**53, 2**45)}  # both limits, by type
 BY_EDGES = "proved by (n-1) x greatest weight"
 BY_SEARCHES = "proved by two searches from vertex 0"
 AFTERWARDS = "checked afterwards"
@@ -25,13 +25,13 @@ Search = Callable[[np.ndarray, np.ndarray, np.ndarray | None, float], np.ndarray
 
 
 def facts_of(n: int, edges: int, low: float, high: float, fineness: float) -> EdgeFacts:
-    """The facts, with None for an infinite weight; for `fineness` see there."""
+    """Return the facts, with None for an infinite weight; `fineness` is the result of fineness()."""
     least, greatest = (float(weight) if np.isfinite(weight) else None for weight in (low, high))
     return EdgeFacts(n, edges, least, greatest, fineness == 0, fineness <= 1, vanishing=fineness > 2)
 
 
 def fineness(weights: np.ndarray, least: int = 0) -> int:
-    """0 for whole weights, 1 for multiples of 1/256, 2 for others, 3 where one becomes 0 in float32; at least `least`.
+    """Return 0 for integers, 1 for multiples of 1/256, 2 for others, 3 if one becomes 0 in float32; at least `least`.
 
     NaN means no edge.
     """
@@ -45,17 +45,17 @@ def fineness(weights: np.ndarray, least: int = 0) -> int:
 
 
 def rounded(dtype: str) -> str:
-    """Return the proof in place of one that the type holds every distance: sums were rounded."""
+    """Return the text that replaces the proof if sums were rounded."""
     return f"rounded: sums of these weights need more digits than {dtype} has"
 
 
 def held_below(graph: EdgeFacts, dtype: str) -> float:
-    """Return the bound below which that floating type represents every distance; 0 for weights off the 1/256 grid."""
+    """Return the bound below which the floating type represents every distance; 0 for weights off the 1/256 grid."""
     return float(_EXACT[dtype][not graph.integer]) if graph.exact_sums else 0.0
 
 
 def limit(graph: EdgeFacts, dtype: str) -> float:
-    """Distances below it cannot be mistaken for "no path" and lose no digit; negative edges need headroom on both sides."""
+    """Return the bound below which distances are exact and differ from "no path"; negative edges need headroom on both sides."""
     if dtype not in FLOATS:
         most = float(NO_EDGE[dtype])
     else:
@@ -64,17 +64,17 @@ def limit(graph: EdgeFacts, dtype: str) -> float:
 
 
 def exact_below(graph: EdgeFacts, dtype: str) -> float:
-    """Below it that floating type represents distances exactly, and everything compared with them on the way."""
+    """Return the bound below which the floating type is exact for distances and for all intermediate sums."""
     return limit(graph, dtype) / (2 if graph.drift else 1) if graph.exact_sums else 0.0
 
 
 def proved_by_edges(graph: EdgeFacts, dtype: str) -> bool:
-    """No path of n - 1 edges can reach the limit."""
+    """Return whether no path of n - 1 edges can reach the limit."""
     return (graph.n - 1) * max(graph.high or 0, 0) < limit(graph, dtype)
 
 
 class Choice(NamedTuple):
-    """A type for distances, and what its cells mean."""
+    """A data type for distances, and the meaning of its values."""
 
     dtype: str
     proof: str  # reason why the type holds every distance, or the text of rounded()
@@ -83,11 +83,12 @@ class Choice(NamedTuple):
 
 
 def choices(graph: EdgeFacts, dtype_text: str | None, reach_within: Callable[[float], tuple[float, bool]]) -> Iterator[Choice]:
-    """The types to try, narrowest first, or only the requested one. A later one is for an overflow of an earlier one, or if
-    that rounded a sum.
+    """Yield the types to try, narrowest first, or only the requested one.
 
-    `reach_within` is like longest(), of searches that may end below the given distance. Raises Refused if the requested type
-    cannot hold the weights.
+    A later type is tried if an earlier one overflowed or rounded a sum.
+
+    `reach_within` has the result of longest(), from searches that may end at the given distance. Raises Refused if the
+    requested type cannot hold the weights.
     """
     if dtype_text is not None and dtype_text not in DTYPES:
         raise Refused(f"dtype {quoted(str(dtype_text))} is not supported; choose one of {', '.join(DTYPES)}")
@@ -99,12 +100,12 @@ def choices(graph: EdgeFacts, dtype_text: str | None, reach_within: Callable[[fl
         if unfit(graph, dtype) is not None:
             continue
         if dtype_text is None and dtype == "float32" and (graph.integer or not graph.exact_sums):
-            continue  # int32 holds more whole numbers, and float32 rounds the sums of other weights
+            continue  # int32 holds more integers, and float32 rounds the sums of other weights
         far = far_of(graph, dtype)
         if graph.high is None or (graph.exact_sums and proved_by_edges(graph, dtype)):
             yield Choice(dtype, BY_EDGES, far, np.inf)
         elif dtype in FLOATS:
-            # the result shows it: while distances stay small, no sum lost a digit
+            # the result proves it: while distances stay small, no sum is rounded
             yield Choice(dtype, AFTERWARDS if graph.exact_sums else rounded(dtype), far, exact_below(graph, dtype))
         else:
             if reach is None:
@@ -125,12 +126,12 @@ def unfit(graph: EdgeFacts, dtype: str) -> str | None:
         if dtype == "float32" and 0 < greatest < float(np.finfo(np.float32).tiny):
             return f"weights up to {greatest:g} are too small for float32; choose float64"
         if dtype == "float32" and graph.vanishing:
-            return f"a weight that is not 0 would become 0 in float32, beside weights up to {greatest:g}; choose float64"
+            return f"a nonzero weight would become 0 in float32, next to weights up to {greatest:g}; choose float64"
         return None
     if not graph.integer:
         return f"weights that are not integers do not fit {dtype}; choose float32 or float64"
     if dtype == "int16" and low < 0:
-        return f"int16 takes no negative weights, and {low:g} is one; choose int32 or float64"
+        return f"int16 does not support negative weights such as {low:g}; choose int32 or float64"
     if max(-low, high) >= NO_EDGE[dtype] or limit(graph, dtype) <= 0:
         wider = "int32" if dtype == "int16" else "float64"
         worst = low if -low > high or graph.drift else high
@@ -144,10 +145,10 @@ def far_of(facts: EdgeFacts, dtype: str) -> float:
 
 
 def check_range(graph: GraphInput, dtype: str, distances_from: Search) -> str:
-    """The proof that all distances fit the type; `distances_from` searches a graph. Raises Refused if they may not.
+    """Return the proof that all distances fit the type; `distances_from` searches a graph. Raises Refused if they may not.
 
-    The bound is d(i, j) <= d(i, v) + d(v, j). If v does not reach every vertex and every vertex v, nothing is known
-    beforehand, and verification has to check.
+    The bound is d(i, j) <= d(i, v) + d(v, j). If v does not reach every vertex, or some vertex does not reach v, there is
+    no bound before the run, and verification has to check.
     """
     if graph.high is None:
         return BY_EDGES  # no edge, no path
@@ -171,7 +172,7 @@ def check_range(graph: GraphInput, dtype: str, distances_from: Search) -> str:
 
 
 def longest(outward: np.ndarray, inward: np.ndarray) -> tuple[float, bool]:
-    """An upper bound on distances from those to and from one vertex, and whether all vertices reach it and are reached by it."""
+    """Return an upper bound on all distances from those to and from one vertex, and whether they are all finite."""
     complete = bool(np.isfinite(outward).all() and np.isfinite(inward).all())
     farthest = [max(0.0, float(d[np.isfinite(d)].max())) for d in (outward, inward)]
     return (sum(farthest) if complete else max(farthest)), complete

@@ -1,4 +1,4 @@
-"""Distances in one form, independent of the type that computed them, so that they and their checksums can be compared."""
+"""The canonical form of distances, independent of the data type of the kernel, so that results and checksums are comparable."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fwtui.graphs.graph import GraphInput, each_block
 from fwtui_kernels.plan import FLOATS, NO_EDGE
 
 NO_PATH = 2**31 - 1  # +inf for real weights
-NO_DISTANCE = -(2**31)  # NaN, a fraction or an overflow among whole numbers: never right
+NO_DISTANCE = -(2**31)  # NaN, a fraction or an overflow in an integer result: always wrong
 _MODULUS = 2**32 - 1
 _BLOCK = 65536  # words; the weighted sum of one block still fits 64 bits
 
@@ -19,10 +19,11 @@ def canonical_type(graph: GraphInput) -> np.dtype:
 
 
 def canonical(raw: np.ndarray, graph: GraphInput, dtype: str) -> np.ndarray:
-    """A kernel's result as int32 with 2^31 - 1 for no path (whole weights), or in its floating type with +inf (real weights).
+    """Convert a kernel's result to int32 with 2^31 - 1 for no path (integers), or to its floating type with +inf.
 
-    With negative edges unreachable integer cells drift below the sentinel, so all from sentinel - 2 x drift up mean no
-    path. Arrays with cells as wide as those of the result are changed in place and returned: a second copy may not fit.
+    With negative edges unreachable integer cells drift below the sentinel, so all values of at least
+    sentinel - 2 x drift mean no path. An array with the result's item size is changed in place and returned, since a second
+    copy may not fit.
     """
     form = canonical_type(graph)
     if raw.itemsize != form.itemsize:
@@ -56,14 +57,14 @@ def no_distance(distances: np.ndarray) -> np.ndarray:
 
 
 def reachable_pairs(distances: np.ndarray) -> int:
-    """Ordered pairs i != j with a path, in canonical distances."""
+    """Count the ordered pairs i != j with a path, in canonical distances."""
     unreachable = sum(each_block(distances, lambda rows: int(np.count_nonzero(no_path(distances[rows])))))
     diagonal = int(np.count_nonzero(~no_path(distances.diagonal())))
     return distances.size - unreachable - diagonal
 
 
 def fletcher64(array: np.ndarray) -> str:
-    """Fletcher's checksum over the array's little-endian 32-bit words, modulo 2^32 - 1: 16 hexadecimal digits."""
+    """Return Fletcher's checksum over the array's little-endian 32-bit words, modulo 2^32 - 1: 16 hexadecimal digits."""
     words = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(-1).view("<u4")
     weights = np.arange(_BLOCK, 0, -1, dtype=np.uint64)
 
@@ -79,7 +80,7 @@ def fletcher64(array: np.ndarray) -> str:
 
 
 def _whole(cells: np.ndarray) -> np.ndarray:
-    with np.errstate(invalid="ignore"):  # a value that does not fit changes in conversion
+    with np.errstate(invalid="ignore"):  # the conversion changes a value that does not fit
         whole = cells.astype(np.int32)
         proper = whole.astype(cells.dtype) == cells
     if not proper.all():

@@ -1,4 +1,4 @@
-"""Roles of columns and attributes by their names: the source, the target and the weight of an edge."""
+"""The roles of columns and attributes, found by their names: source, target and weight of an edge."""
 
 from __future__ import annotations
 
@@ -23,12 +23,17 @@ _WEIGHT = {"weight", "weights"}
 _WEIGHTS = {"cost", "costs", "length", "len", "distance", "dist", "value", "val", "time", "duration", "km", "miles", "minutes"}
 _NO_WEIGHT = {"start", "end", "begin", "date", "stamp", "unit", "id"}  # words of a name such as start_time or value_id
 _DIRECTION = {"type", "directed", "direction", "directedness"}
-_BOTH_WAYS = {"undirected": True, "directed": False, "true": False, "false": True}  # true and false: of a column "directed"
+_BOTH_WAYS = {
+    "undirected": True,
+    "directed": False,
+    "true": False,
+    "false": True,
+}  # true and false: values of a column "directed"
 _IDENTIFIER = {"id", "ids", "key", "index", "osmid", "unnamed"}
 
 
 def tokens_of(title: str) -> list[str]:
-    """Return the words of a name in lower case: ["weight", "km"] for weight_km, weightKm and "Weight (km)"."""
+    """Split a name into words in lower case: ["weight", "km"] for weight_km, weightKm and "Weight (km)"."""
     return [token.lower() for token in _WORDS.findall(title)]
 
 
@@ -65,7 +70,7 @@ class WeightChoice(NamedTuple):
         """Return the place of the weights among the titles, or None if each edge counts 1.
 
         `has_numbers` takes a place. Raises Refused if the chosen name does not exist, if several names are equally likely, or
-        if there are numbers under unknown names only.
+        if only columns with unknown names hold numbers.
         """
         if self.name is None:
             return None
@@ -82,7 +87,7 @@ class WeightChoice(NamedTuple):
             return likely[0]
         numeric = [title for place, title in enumerate(titles) if not is_identifier(str(title)) and has_numbers(place)]
         if numeric:
-            raise Refused(f"{where} has numbers in {noun}s that may be weights or not: {listed(numeric)}; {self.way}")
+            raise Refused(f"{where} has numbers in {noun}s that may or may not be weights: {listed(numeric)}; {self.way}")
         return None
 
     def _chosen(self, titles: Sequence[Hashable], where: str, noun: str) -> int:
@@ -96,7 +101,7 @@ class WeightChoice(NamedTuple):
         raise Refused(f"{where} has {which} {noun} {quoted(str(self.name))} for weights; its {noun}s: {listed(titles) or 'none'}")
 
     def check_unused(self, where: str) -> None:
-        """Raises Refused if a name was chosen, for files and objects without names."""
+        """Raise Refused if a name was chosen, for files and objects without names."""
         if self.name not in (AUTO, None):
             raise Refused(f"{where} has no columns with names, so {quoted(str(self.name))} cannot name its weights; omit it")
 
@@ -138,7 +143,7 @@ def is_numeric(value: Any) -> bool:
 
 
 class Roles(NamedTuple):
-    """The places of the columns that count in a table of edges."""
+    """The places of the used columns in a table of edges."""
 
     source: int
     target: int
@@ -148,7 +153,7 @@ class Roles(NamedTuple):
 
     @property
     def places(self) -> list[int]:
-        """The columns that exist."""
+        """Return the places of the columns that exist."""
         return [place for place in self[:4] if place is not None]
 
 
@@ -157,7 +162,7 @@ def roles_of(
 ) -> Roles:
     """Return the roles of the columns with these titles; `sample` returns the first values in a place, without missing ones.
 
-    Raises Refused if the weights are not clear, or two columns that count have the same title.
+    Raises Refused if the weights are not clear, or two used columns have the same title.
     """
     others = [place for place in range(len(titles)) if place not in ends]
 
@@ -184,7 +189,7 @@ def _has_directions(title: str, values: Sequence[Any]) -> bool:
 
 
 def both_ways_of(directions: Sequence[str], title: str, where: str) -> np.ndarray:
-    """Return for each edge whether it leads both ways. Raises Refused for a word that is not a direction."""
+    """Return for each edge whether it leads both ways. Raises Refused for a value that is not a direction."""
     ways = [_BOTH_WAYS.get(direction.lower()) for direction in directions]
     if None in ways:
         token = quoted(directions[ways.index(None)])

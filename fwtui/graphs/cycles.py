@@ -1,4 +1,4 @@
-"""The weights of paths and cycles in an input graph: a negative cycle, or the proof that there is none."""
+"""Weights of paths and cycles, and the search for a negative cycle."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from fwtui.graphs.graph import blocks
 from fwtui_kernels.plan import NO_EDGE
 
 _ROUNDED = 2.0**-52  # relative rounding error of a cycle of weight 0, such as 0.1 + 0.7 - 0.8
-_ROUNDS = 16  # after which a cycle is looked for, and after the first, second, fourth and eighth
+_ROUNDS = 16  # the search for a cycle follows every 16th round, and rounds 1, 2, 4 and 8
 
 
 def cycle_or_potentials(matrix: np.ndarray) -> tuple[tuple[int, ...], np.ndarray]:
-    """The vertices of one simple negative cycle of an (n, n) input matrix, in order; or () and float64 potentials with
-    w(i, j) + potentials[j] - potentials[i] >= 0.
+    """Return the vertices of one simple negative cycle of an (n, n) input matrix, in order, else () and potentials.
+
+    The potentials are float64 with w(i, j) + potentials[j] - potentials[i] >= 0.
     """
 
     def relax(distance: np.ndarray, predecessor: np.ndarray) -> bool:
@@ -50,12 +51,12 @@ def cycle_or_heights(graph: Adjacency) -> tuple[tuple[int, ...], np.ndarray]:
 def _searched(
     n: int, relax: Callable[[np.ndarray, np.ndarray], bool], weigh: Callable[[tuple[int, ...]], float]
 ) -> tuple[tuple[int, ...], np.ndarray]:
-    """A negative cycle, or () and the distances from a virtual vertex with an edge of weight 0 to every other (Bellman, Ford).
+    """Return a negative cycle, else () and the Bellman-Ford distances from a virtual vertex with edges of weight 0 to all.
 
-    A cycle among the predecessors is negative, apart from rounding, so one is looked for now and then instead of in round n.
+    A cycle among the predecessors is negative except for rounding, so the search for one does not wait until round n.
     """
     distance, predecessor = np.zeros(n), np.full(n, -1, dtype=np.int64)
-    for rounds in range(1, n + 2):  # only rounding around a cycle of weight 0 can take longer
+    for rounds in range(1, n + 2):  # only rounding errors in a cycle of weight 0 can take longer
         if not relax(distance, predecessor):
             break
         if rounds & (rounds - 1) == 0 or rounds % _ROUNDS == 0 or rounds > n:
@@ -66,7 +67,7 @@ def _searched(
 
 
 def weights_along(adjacency: Adjacency, path: list[int]) -> np.ndarray:
-    """The weight of each edge of a path: the least among parallel edges."""
+    """Return the weight of each edge of a path: the least among parallel edges."""
     if adjacency.dense is not None:
         return adjacency.dense[path[:-1], path[1:]].astype(np.float64)
     arcs = adjacency.all_arcs()
@@ -78,7 +79,7 @@ def weights_along(adjacency: Adjacency, path: list[int]) -> np.ndarray:
 
 
 def cycle_weight(matrix: np.ndarray, cycle: tuple[int, ...]) -> float:
-    """The sum of the weights along the cycle and back to its first vertex."""
+    """Return the sum of the weights along the cycle and back to its first vertex."""
     return math.fsum(float(matrix[i, j]) for i, j in zip(cycle, (*cycle[1:], cycle[0]), strict=True))
 
 
@@ -96,7 +97,7 @@ def _relax(matrix: np.ndarray, rows: slice, distance: np.ndarray, predecessor: n
 
 
 def cycle_among(predecessor: np.ndarray) -> tuple[int, ...]:
-    """A cycle of vertices each of which is the predecessor of the next one; () if there is none. -1 is no predecessor."""
+    """Return a cycle of vertices, each the predecessor of the next one; () if there is none. -1 means no predecessor."""
     before: list[int] = predecessor.tolist()
     start_of = [-1] * len(before)  # the start from which a vertex was visited
     for start in range(len(before)):

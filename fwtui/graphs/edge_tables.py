@@ -1,4 +1,4 @@
-"""Tables of edges from other libraries: pandas, polars, pyarrow, and whatever offers its rows as an Arrow stream."""
+"""Tables of edges from other libraries: pandas, polars, pyarrow, and all objects that export an Arrow stream."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def is_table(graph: Any) -> bool:
 
 
 def arrow(what: str) -> Any:
-    """The package pyarrow. Raises Refused if it is not installed."""
+    """Import pyarrow and return it. Raises Refused if it is not installed."""
     try:
         import pyarrow  # pyright: ignore[reportMissingImports]
     except ImportError:
@@ -53,7 +53,7 @@ def of_table(
     no_edge: int | float | None = None,
     roles: Roles | None = None,
 ) -> Adjacency:
-    """Return the edges in the columns source and target, and weight unless each counts 1; see graphs.columns for other titles.
+    """Return the edges in the columns source and target, and weight unless each edge counts 1; other titles: see graphs.columns.
 
     Vertices are numbered in order of first appearance. `no_edge` is a weight that means no edge. Raises Refused.
     """
@@ -67,7 +67,7 @@ def of_table(
 
     numbers, labels = _numbered(column(roles.source), column(roles.target), name)
     if not len(numbers):
-        raise Refused(f"{name} has no rows; give a table with a row for each edge")
+        raise Refused(f"{name} has no rows; pass a table with one row per edge")
     weights = np.ones(len(numbers)) if roles.weight is None else _weights(column(roles.weight), name, no_edge)
     arcs, notes = Arcs(numbers[:, 0], numbers[:, 1], weights), roles.notes
     if roles.direction is not None:
@@ -80,7 +80,7 @@ def of_table(
 
 
 def _keys(table: Any) -> list[Any]:
-    """The keys of its columns, in order."""
+    """Return the keys of a table's columns, in order."""
     return list(table if isinstance(table, dict) else getattr(table, "column_names", None) or getattr(table, "columns", ()))
 
 
@@ -93,7 +93,7 @@ def _has_columns(table: Any) -> bool:
 
 
 def _numbered(sources: np.ndarray, targets: np.ndarray, name: str) -> tuple[np.ndarray, list[Any]]:
-    """(edges, 2) of vertex numbers, and the labels of the vertices: whole numbers if both columns have them, else texts."""
+    """Return (edges, 2) vertex numbers and the labels of the vertices: integers if both columns have them, else text."""
     ends = np.stack([_signed(sources), _signed(targets)], axis=1)
     if ends.dtype.kind == "f" and (ends == np.rint(ends)).all() and np.isfinite(ends).all():
         ends = ends.astype(np.int64)  # libraries store integer columns with missing values as floats
@@ -128,5 +128,5 @@ def _weights(column: np.ndarray, name: str, no_edge: int | float | None) -> np.n
     wrong = np.flatnonzero(~np.isfinite(weights) & ~absent)
     if len(wrong):
         row = int(wrong[0])
-        raise Refused(f"{name}, row {row} has the weight {weights[row]}; remove the row, or give a finite number")
+        raise Refused(f"{name}, row {row} has the weight {weights[row]}; remove the row, or pass a finite number")
     return np.where(absent, np.inf, weights) if absent.any() else weights

@@ -18,10 +18,10 @@ UNDIRECTED_HELP = "use every edge of the graph file in both directions, also if 
 
 
 class FileOptions(NamedTuple):
-    """The interpretation of a graph file, as a user chose it."""
+    """The user's choices for reading a graph file."""
 
     weight: str = AUTO  # AUTO, UNWEIGHTED, or the name of a column or attribute
-    no_edge: str = ""  # a number; "": none was chosen
+    no_edge: str = ""  # a number; empty: not chosen
     undirected: bool = False
 
 

@@ -1,4 +1,4 @@
-"""An input graph: its dense matrix, and what is known about its weights."""
+"""An input graph: its dense matrix, and the facts about its weights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fwtui_kernels.plan import NO_EDGE
 
 CELLS_AT_ONCE = 1 << 15  # temporaries of one block of rows stay in the cache
 CELLS_ON_ALL_CORES = 1 << 26  # threads cost more than they save in smaller matrices
-MAX_THREADS = 16  # then the memory, not the cores, sets the pace
+MAX_THREADS = 16  # more threads exceed the memory bandwidth
 T = TypeVar("T")
 
 
@@ -26,9 +26,9 @@ class EdgeFacts:
     edges: int  # including parallel edges, before a data type is chosen
     low: float | None  # least and greatest weight present; None without edges
     high: float | None
-    integer: bool  # every weight is a whole number, whatever its type
-    exact_sums: bool  # sums are exact in a floating type: whole numbers, or multiples of 1/256, on short paths
-    vanishing: bool = field(default=False, kw_only=True)  # a weight that is not 0 becomes 0 in float32
+    integer: bool  # every weight is an integer, in any data type
+    exact_sums: bool  # integers or multiples of 1/256: sums along short paths are exact in a floating type
+    vanishing: bool = field(default=False, kw_only=True)  # a nonzero weight becomes 0 in float32
 
     @property
     def nonnegative(self) -> bool:
@@ -37,7 +37,7 @@ class EdgeFacts:
 
     @property
     def drift(self) -> int | float:
-        """The largest amount by which an unreachable cell may sink below the sentinel: (n - 1) x |minimum weight|."""
+        """Return the largest amount by which an unreachable cell may sink below the sentinel: (n - 1) x |minimum weight|."""
         if self.low is None or self.low >= 0:
             return 0
         return (self.n - 1) * -(int(self.low) if self.integer else self.low)
@@ -47,7 +47,7 @@ class EdgeFacts:
 class GraphInput(EdgeFacts):
     """The input of a kernel. With potentials, w(i, j) + potentials[j] - potentials[i] >= 0 for every edge."""
 
-    matrix: np.ndarray  # (n, n), fwtui_kernels.plan.NO_EDGE for no edge, diagonal 0 (below 0: a negative self-loop)
+    matrix: np.ndarray  # (n, n), fwtui_kernels.plan.NO_EDGE for no edge, diagonal 0, or the weight of a negative self-loop
     negative_share: float | None = None  # share of negative edges, 0 to 1
     potentials: np.ndarray | None = None  # (n,), int64 or float64, in units of the weights
     potential_range: int | float = 0  # maximum - minimum of the potentials
@@ -57,7 +57,7 @@ class GraphInput(EdgeFacts):
 
     @property
     def drift(self) -> int | float:
-        """Like that of Facts, but with potentials their range."""
+        """Return EdgeFacts.drift, or with potentials their range."""
         return self.potential_range or super().drift
 
     @property
@@ -74,7 +74,7 @@ class GraphInput(EdgeFacts):
 
 
 def blocks(matrix: np.ndarray, cells: int | None = None) -> list[slice]:
-    """The rows of a matrix in blocks that are small enough for temporaries."""
+    """Split the rows of a matrix into blocks whose temporaries fit the cache."""
     height, width = matrix.shape
     rows = max(1, (cells or CELLS_AT_ONCE) // max(1, width))
     return [slice(top, min(top + rows, height)) for top in range(0, height, rows)]
@@ -99,7 +99,7 @@ def graph_of(matrix: np.ndarray, integer: bool, name: str = "") -> GraphInput:
     no_edge = matrix.dtype.type(NO_EDGE[matrix.dtype.name])
     lowest = -np.inf if matrix.dtype.kind == "f" else np.iinfo(matrix.dtype).min
     diagonal = matrix.diagonal().copy()
-    np.fill_diagonal(matrix, no_edge)  # the zeros would hide the least weight
+    np.fill_diagonal(matrix, no_edge)  # zeros would hide the minimum weight
 
     def scan(rows: slice) -> tuple[int, int, float, float]:
         block = matrix[rows]

@@ -21,7 +21,7 @@ from fwtui.graphs.file_options import STDIN
 
 MAX_BYTES = 256 * 2**20  # limit of a text file
 MAX_EXPANSION = 200  # times the packed size: text is packed to a tenth, a bomb to a thousandth
-_STREAM, MAX_STREAMS = b"\xfd7zXZ\0", 4096  # how a stream of xz begins; each takes its own memory, and time
+_STREAM, MAX_STREAMS = b"\xfd7zXZ\0", 4096  # first bytes of an xz stream; each stream takes memory and time
 _BLOCK = 512  # bytes of a block in a file's status
 _ALWAYS = 1 << 20  # bytes that any packed file may unpack to
 _BUFFER = 1 << 16  # bytes that peek() shows
@@ -36,8 +36,8 @@ def open_graph_file(
 ) -> Iterator[tuple[io.BufferedReader[Any], int]]:
     """Open a file, and return it with its size in bytes (an upper bound if packed); a byte order mark is skipped.
 
-    `progress` is called with the share read (0 to 1). Standard input is read to its end first. Raises Refused if a file is not regular, cannot be
-    read, is damaged, or has more than max_bytes.
+    `progress` is called with the share read (0 to 1). Standard input is read to its end first. Raises Refused if a file is
+    not regular, cannot be read, is damaged, or has more than max_bytes.
     """
     if path == STDIN:
         data = _standard_input(max_bytes + 1)
@@ -101,7 +101,7 @@ def _raw_file(path: str, name: str, progress: Callable[[float], None]) -> tuple[
 
 
 class _CountingFile(io.FileIO):
-    """A file that reports the share read at each read; if `xz` names a file of xz, that must consist of few streams."""
+    """A file that reports the share read at each read; if `xz` names an xz file, it may consist of few streams only."""
 
     def __init__(self, descriptor: int, size: int, progress: Callable[[float], None], xz: str = ""):
         super().__init__(descriptor)
@@ -118,7 +118,7 @@ class _CountingFile(io.FileIO):
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that returns at most that many bytes."""
+    """A stream that returns a limited number of bytes."""
 
     def __init__(self, stream: IO[bytes], most: int, name: str):
         self._stream = stream

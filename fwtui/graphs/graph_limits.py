@@ -15,7 +15,7 @@ from fwtui.graphs.bounds import held_below
 from fwtui_kernels.plan import FLOATS, ITEMSIZE, NO_EDGE
 
 MAX_VERTICES = 1 << 20
-_COPIES, _CANONICAL = 5, 4  # matrices held during a run; bytes per cell of the canonical distances
+_COPIES, _CANONICAL = 5, 4  # matrices in memory during a run; bytes per cell of the canonical distances
 
 
 class GraphLimits(NamedTuple):
@@ -25,11 +25,11 @@ class GraphLimits(NamedTuple):
     most: int = MAX_VERTICES
     free_bytes: int = 0
     chunk: int = 1 << 22  # bytes parsed at once
-    idle: int = 1 << 20  # bytes of blank lines and comments in a row: no graph has more, and to read them line by line takes long
+    idle: int = 1 << 20  # consecutive bytes of blank lines and comments: longer stretches take too long to read line by line
     max_unmerged: int = 1 << 20  # arcs in memory before parallel ones are merged
 
     def check_size(self, n: int, name: str, verb: str) -> None:
-        """Raises Refused for a file with, or declaring, too many vertices."""
+        """Raise Refused if a file has or declares too many vertices."""
         if not 1 <= n <= self.most:
             raise Refused(f"{name} {verb} {n:,} vertices, outside 1 to {self.most:,}; choose another graph")
         if self.dtype is None:
@@ -38,7 +38,7 @@ class GraphLimits(NamedTuple):
         if needed > self.free_bytes:
             raise Refused(
                 f"{name} needs {needed / 2**30:.3g} GiB for {n:,} vertices in {self.dtype}, "
-                f"and {self.free_bytes / 2**30:.3g} GiB are free; choose a smaller graph or a smaller type"
+                f"and {self.free_bytes / 2**30:.3g} GiB are free; choose a smaller graph or a narrower type"
             )
 
     def unfit(self, weight: float) -> str | None:
@@ -51,14 +51,14 @@ class GraphLimits(NamedTuple):
         if weight != int(weight):
             return f"is not an integer, which {dtype} needs; choose float32 or float64"
         if dtype == "int16" and weight < 0:
-            return "is negative, which int16 does not take; choose int32 or float32"
+            return "is negative, which int16 does not support; choose int32 or float32"
         if abs(weight) >= NO_EDGE[dtype]:
             way = "int32" if dtype == "int16" else "smaller weights"
             return f"does not fit {dtype}, which ends at {NO_EDGE[dtype] - 1}; choose {way}"
         return None
 
     def check_weights(self, graph: Adjacency, name: str) -> None:
-        """Raises Refused for errors that no single line causes: in matrices, vertex names, entries that mean two edges."""
+        """Raise Refused for errors without a line number: in matrices, vertex names, and entries that are two edges."""
         facts = graph.facts
         for weight in (facts.low, facts.high, None if facts.integer else _fraction(graph)):
             if weight is not None and (reason := self.unfit(weight)):
@@ -71,11 +71,11 @@ class GraphLimits(NamedTuple):
 
 @contextmanager
 def refused_for_room(name: str, dtype: str | None) -> Iterator[None]:
-    """Raises Refused when memory runs out although the size check passed."""
+    """Convert a MemoryError in the block to Refused, since free memory may shrink after the size check."""
     try:
         yield
     except MemoryError:
-        how, way = ("", "") if dtype is None else (f" as a dense {dtype} matrix", " or a smaller type")
+        how, way = ("", "") if dtype is None else (f" as a dense {dtype} matrix", " or a narrower type")
         raise Refused(f"{name} does not fit into memory{how}; choose a smaller graph{way}") from None
 
 

@@ -1,4 +1,4 @@
-"""Loads any graph file: as arcs or a matrix before a number type is chosen, or as a matrix of one type for kernels."""
+"""The loader of graph files: into arcs or a matrix of the file's data type, or into a kernel's matrix."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SHARE = 2  # a matrix in a file may take half of the free memory: the other hal
 def load(
     path: str, limits: GraphLimits = ANY, progress: Progress = lambda share: None, options: FileOptions = DEFAULT_OPTIONS
 ) -> Adjacency:
-    """The graph in a file, in the format of its suffix. Raises only Refused, which names file, line and way out."""
+    """Load a graph file in the format of its suffix. Raises Refused with file, line and fix."""
     return load_lazily(path, limits, progress, options).adjacency
 
 
@@ -43,10 +43,10 @@ def load_lazily(
     progress: Progress = lambda share: None,
     options: FileOptions = DEFAULT_OPTIONS,
 ) -> GivenGraph:
-    """Like load, but arrays are checked only when `adjacency` is read, which may raise Refused too.
+    """Load a graph file, but check arrays only when `adjacency` is read, which may then raise Refused.
 
     Standard input (STDIN) is read in the format of its first bytes. `progress` is called often with the share read (0 to 1).
-    If `options` name no weight that means no edge, a matrix whose greatest weight probably does is refused.
+    Raises Refused for a matrix whose greatest weight probably means no edge, unless `options` decide that.
     """
     no_edge = parse_no_edge(options.no_edge)
     column = None if options.weight == UNWEIGHTED else options.weight
@@ -88,11 +88,11 @@ def read(
     progress: Progress = lambda share: None,
     options: FileOptions = DEFAULT_OPTIONS,
 ) -> GraphInput:
-    """The graph in a file as a dense matrix of dtype. Raises only Refused, which names file, line and way out.
+    """Load a graph file into a dense matrix of dtype. Raises Refused with file, line and fix.
 
     Of parallel arcs the lightest counts; positive self-loops are ignored, negative ones are not.
-    Sizes are checked against max_vertices and free_bytes (by default the machine's free memory), before anything is read if
-    a header declares them.
+    Sizes are checked against max_vertices and free_bytes (default: the machine's free memory), and before the rest of the
+    file is read if its header declares them.
     """
     if free_bytes is None:
         free_bytes = psutil.virtual_memory().available
@@ -119,5 +119,5 @@ def _filled(graph: Adjacency, matrix: np.ndarray) -> GraphInput:
 
 
 def _counted(arcs: Arcs) -> int:
-    """All arcs except the zeros on a matrix's diagonal, which are not self-loops."""
+    """Count the arcs except zeros on a matrix's diagonal, which are not self-loops."""
     return len(arcs.weights) - int(np.count_nonzero((arcs.sources == arcs.targets) & (arcs.weights == 0)))

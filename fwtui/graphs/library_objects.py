@@ -33,12 +33,12 @@ from fwtui.graphs.file_options import AUTO
 from fwtui.graphs.graph import blocks
 from fwtui.graphs.no_edge import likely_no_edge
 
-_VERTEX = 64  # bytes: what every way to solve needs at least, for each vertex
+_VERTEX = 64  # bytes per vertex: the minimum of every algorithm
 _ALWAYS_FITS = 1 << 20  # vertices
 
 
 def graph_of(graph: Any, weight: Hashable | None = AUTO) -> GivenGraph:
-    """The graph in an object, unchecked if its arrays can be used as they are; see of_object.
+    """Return the graph of an object, unchecked if its arrays can be used unchanged; see of_object.
 
     Warns if the greatest weight of a matrix probably means no edge.
     """
@@ -54,17 +54,19 @@ def graph_of(graph: Any, weight: Hashable | None = AUTO) -> GivenGraph:
 
 
 def _check_vertices(n: int) -> None:
-    """Raises Refused if not even a few numbers for each vertex fit into memory, as in a sparse matrix without edges."""
+    """Raise Refused if not even a few numbers for each vertex fit into memory, as in a sparse matrix without edges."""
     if n <= _ALWAYS_FITS:
         return
     free = psutil.virtual_memory().available
     usable = max(0, free - RESERVED_MEMORY)
     if n * _VERTEX > usable:
-        raise Refused(f"{n:,} vertices need {memory(n * _VERTEX)} and {memory(free)} are free; give up to {usable // _VERTEX:,}")
+        raise Refused(
+            f"{n:,} vertices need {memory(n * _VERTEX)} and {memory(free)} are free; pass at most {usable // _VERTEX:,}"
+        )
 
 
 def lazy_of_object(graph: Any, choice: WeightChoice = ANY_WEIGHT) -> LazyGraph | None:
-    """The graph unless its arrays have to be converted first; see of_object."""
+    """Return the graph of an object, or None if its arrays have to be converted first; see of_object."""
     sparse = sys.modules.get("scipy.sparse")
     if sparse is not None and sparse.issparse(graph):
         if graph.format not in ("csr", "coo") or graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
@@ -82,13 +84,13 @@ def lazy_of_object(graph: Any, choice: WeightChoice = ANY_WEIGHT) -> LazyGraph |
 
 
 def _fewer(matrix: Any, rows: Any) -> tuple[str, ...]:
-    """Return a note if duplicate entries of a sparse matrix have become one."""
+    """Return a note if duplicate entries of a sparse matrix were added up."""
     fewer = matrix.nnz - rows.nnz
     return (f"{counted(fewer, 'duplicate entry', 'duplicate entries')}: duplicates add up",) if fewer else ()
 
 
 def of_object(graph: Any, choice: WeightChoice = ANY_WEIGHT) -> Adjacency:
-    """The graph in an object. Raises Refused if it is not a graph, TypeError if its kind is unknown.
+    """Return the graph of an object. Raises Refused if it is not a graph, TypeError if its kind is unknown.
 
     NumPy: w(i, j) in row i, column j; +inf, NaN or a mask for no edge. SciPy sparse: stored entries are edges, zeros
     included, and duplicate entries are added up, as SciPy does. NetworkX: see of_networkx. Tables: see edge_tables.
@@ -112,41 +114,43 @@ def of_object(graph: Any, choice: WeightChoice = ANY_WEIGHT) -> Adjacency:
 
 
 def of_array(array: Any) -> Adjacency:
-    """The graph of a square matrix. A zero off the diagonal is an edge of weight 0, but SciPy reads it as no edge: without
-    another value for no edge it is refused.
+    """Return the graph of a square matrix.
+
+    A zero off the diagonal is an edge of weight 0, but SciPy reads it as no edge. Raises Refused for such zeros in a matrix
+    without another value for no edge.
     """
     masked = isinstance(array, np.ma.MaskedArray)
     dense = np.ascontiguousarray(weights_in(array))
     if dense.ndim != 2 or dense.shape[0] != dense.shape[1]:
-        raise Refused(f"an array of shape {dense.shape} is not a graph; give a square matrix of n x n weights")
+        raise Refused(f"an array of shape {dense.shape} is not a graph; pass a square matrix of n x n weights")
     if dense.dtype.kind == "f" and any((dense[rows] == -np.inf).any() for rows in blocks(dense)):
-        raise Refused("-inf is not a weight; give finite numbers, and +inf for no edge")
+        raise Refused("-inf is not a weight; pass finite numbers, and +inf for no edge")
     finite = count_finite(dense)
-    if not masked and finite == dense.size:  # nothing in it means no edge
+    if not masked and finite == dense.size:  # no cell means no edge
         zeros, on_diagonal = (part.size - np.count_nonzero(part) for part in (dense, dense.diagonal()))
         if zeros > on_diagonal:
             raise Refused(
-                "zeros off the diagonal may mean no edge or edges of weight 0; give scipy.sparse.csr_array(matrix) for no edge, "
+                "zeros off the diagonal may mean no edge or edges of weight 0; pass scipy.sparse.csr_array(matrix) for no edge, "
                 "or numpy.ma.array(matrix) for edges"
             )
     return of_dense(dense, finite)
 
 
 def weights_in(values: Any) -> np.ndarray:
-    """The numbers of an array of any shape, +inf where they are masked. Raises Refused if they cannot be weights."""
+    """Return the numbers of an array of any shape, +inf where they are masked. Raises Refused if they cannot be weights."""
     masked = isinstance(values, np.ma.MaskedArray)
     array = values if masked else np.asarray(values)
     if array.dtype.kind not in "fiub":
         raise Refused(f"weights of type {array.dtype} are not supported; convert them to float64 or int64")
     if array.dtype == bool:
-        raise Refused("True and False are not weights; give scipy.sparse.csr_array(matrix), or weights with +inf for no edge")
+        raise Refused("True and False are not weights; pass scipy.sparse.csr_array(matrix), or weights with +inf for no edge")
     if masked or array.dtype.itemsize > 8 or array.dtype == np.float16:
         array = array.astype(np.float64)
     return np.ma.filled(array, np.inf)
 
 
 def check_sparse(matrix: Any) -> None:
-    """Raises Refused if SciPy's own code would read or write beyond the arrays of this square sparse matrix."""
+    """Raise Refused if SciPy would read or write beyond the arrays of this square sparse matrix."""
     n, compressed = matrix.shape[0], matrix.format in ("csr", "csc")
     if not compressed and matrix.format != "coo":
         return
@@ -162,7 +166,7 @@ def check_sparse(matrix: Any) -> None:
 
 def _of_sparse(matrix: Any) -> Adjacency:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise Refused(f"a matrix of shape {matrix.shape} is not a graph; give n x n weights")
+        raise Refused(f"a matrix of shape {matrix.shape} is not a graph; pass n x n weights")
     if matrix.dtype.kind not in "fiub":
         raise Refused(f"weights of type {matrix.dtype} are not supported; convert them to float64")
     check_sparse(matrix)
@@ -178,7 +182,7 @@ def of_entries(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.nda
     """The graph of a sparse matrix's entries; +inf and NaN mean no edge. `add`: duplicates add up. Raises Refused for -inf."""
     present = np.isfinite(weights)
     if np.isneginf(weights[~present]).any():
-        raise Refused("-inf is not a weight; give finite numbers")
+        raise Refused("-inf is not a weight; pass finite numbers")
     ends = sources[present].astype(np.int64), targets[present].astype(np.int64)
     arcs = Arcs(*ends, weights[present].astype(np.float64))
     return graph_of_arcs(n, None, arcs, add=True) if add else Adjacency(n, arcs=arcs)
@@ -191,11 +195,11 @@ def of_networkx(
     no_edge: int | float | None = None,
     complete: bool = False,
 ) -> Adjacency:
-    """The arcs of a NetworkX graph, with vertices in its own order; of parallel edges the lightest counts.
+    """Return the arcs of a NetworkX graph, with vertices in the graph's order; of parallel edges the lightest counts.
 
-    Weights are the attribute that `choice` names, by default "weight", or the only one that is called like a weight. An edge
-    without it has the default that a GraphML file declares, else counts 1, as in NetworkX; with `complete` it is refused. Raises
-    Refused for weights that are not finite numbers.
+    Weights are the attribute that `choice` names, by default "weight", or the only one with a similar name. An edge without
+    it has the default that a GraphML file declares, else counts 1, as in NetworkX. Raises Refused for weights that are not
+    finite numbers, and with `complete` for edges without weight.
     """
     title = _weight_attribute(graph, choice, name)
     default = None if title is None else graph.graph.get("edge_default", {}).get(title)
@@ -207,7 +211,7 @@ def of_networkx(
         source, target = (excerpt(str(labels[int(ends[lacking[0]])])) for ends in (sources, targets))
         which = f"{counted(len(lacking), 'edge')} without {quoted(str(title))}, such as {source} to {target}"
         if complete:
-            raise Refused(f"{name} has {which}; give each edge a weight, or a <default>")
+            raise Refused(f"{name} has {which}; add a weight to each edge, or a <default>")
         notes.append(f"{which}, count 1")
     elif default is not None:
         notes.append(f"an edge without it weighs {default}, as the file declares")

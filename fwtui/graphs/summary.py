@@ -16,20 +16,20 @@ MAP_ROWS, MAP_COLUMNS = 16, 32
 
 @dataclass(frozen=True)
 class DistanceSummary:
-    """Over the ordered pairs i != j. Distances are in units of the weights; None if no pair or vertex has one."""
+    """Statistics over the ordered pairs i != j. Distances are in units of the weights; None without such a pair or vertex."""
 
     n: int
     pairs: int
     reachable: int  # pairs with a path
     components: int  # strongly connected
-    largest: int  # vertices of the largest of them
+    largest: int  # vertices of the largest component
     diameter: float | None  # the longest distance
-    farthest: tuple[int, int] | None  # the pair with that distance
-    radius: float | None  # the least distance within which some vertex reaches all others
+    farthest: tuple[int, int] | None  # a pair at the diameter
+    radius: float | None  # the minimum eccentricity of a vertex that reaches all others
     centre: tuple[int, ...]  # vertices whose eccentricity is the radius
     mean: float | None
     edges: np.ndarray  # bounds of the histogram's bins: (len(counts) + 1,)
-    counts: np.ndarray  # pairs in each bin, without its upper edge except for the last
+    counts: np.ndarray  # pairs in each bin; only the last bin includes its upper bound
     heat: np.ndarray  # (<= map rows, <= map columns) mean distance of blocks of pairs, +inf for a block without paths
 
     @property
@@ -38,8 +38,10 @@ class DistanceSummary:
 
 
 def summarise(distances: np.ndarray, bins: int = BINS, rows: int = MAP_ROWS, columns: int = MAP_COLUMNS) -> DistanceSummary:
-    """The summary of (n, n) distances with 0 on the diagonal: of a float type with +inf for no path, or int32 in
-    the form of graphs.canonical. The histogram has at most that many bins, the map that many rows and columns."""
+    """Summarise (n, n) distances with 0 on the diagonal: floats with +inf for no path, or int32 in canonical form.
+
+    The histogram has at most `bins` bins, the map at most `rows` x `columns` blocks.
+    """
     n = len(distances)
     eccentricity = np.empty(n)
     low, high, total, reachable, whole = np.inf, -np.inf, 0.0, 0, True
@@ -80,7 +82,7 @@ def summarise(distances: np.ndarray, bins: int = BINS, rows: int = MAP_ROWS, col
 
 
 def _apart(distances: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-    """Batches of rows, without paths on the diagonal, and which of their cells have no path."""
+    """Yield blocks of rows: the slice, the distances without the diagonal, and the mask of cells without a path."""
     for rows in blocks(distances) if len(distances) else []:
         block = distances[rows].copy()
         vertices = np.arange(rows.start, rows.stop)
@@ -89,12 +91,12 @@ def _apart(distances: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarra
 
 
 def _components(distances: np.ndarray) -> np.ndarray:
-    """The number of vertices in each strongly connected component, among zeros."""
+    """Return the number of vertices of each strongly connected component, padded with zeros."""
     n = len(distances)
     label = np.full(n, -1)
     for rows in blocks(distances):
         opened = np.arange(rows.start, rows.stop)[label[rows] < 0]
-        if len(opened):  # most vertices are settled by the first one of a large component
+        if len(opened):  # the first vertex of a large component labels most vertices
             first = opened[:1]
             label[_both_ways(distances, first)[0]] = first[0]
             opened = opened[label[opened] < 0]
@@ -104,14 +106,14 @@ def _components(distances: np.ndarray) -> np.ndarray:
 
 
 def _both_ways(distances: np.ndarray, vertices: np.ndarray) -> np.ndarray:
-    """(len(vertices), n): the vertices that each of them reaches and is reached by, itself included."""
+    """Return a (len(vertices), n) mask of the vertices that each one reaches and is reached by, itself included."""
     mutual = ~(no_path(distances[vertices]) | no_path(distances[:, vertices]).T)
     mutual[np.arange(len(vertices)), vertices] = True
     return mutual
 
 
 def _bin_edges(low: float, high: float, whole: bool, bins: int) -> np.ndarray:
-    """Bins of equal width, a whole number if all distances are."""
+    """Return the bounds of bins of equal width, an integer if all distances are integers."""
     if whole:
         width = max(1, -(-int(high - low + 1) // bins))
         return low + np.arange(0, int(high - low) + width + 1, width, dtype=np.float64)
@@ -120,10 +122,10 @@ def _bin_edges(low: float, high: float, whole: bool, bins: int) -> np.ndarray:
 
 def _counts(distances: np.ndarray, edges: np.ndarray) -> np.ndarray:
     bins = len(edges) - 1
-    counts = np.zeros(bins + 1, dtype=np.int64)  # plus those without a path
+    counts = np.zeros(bins + 1, dtype=np.int64)  # the last bin counts pairs without a path
     for _, block, away in _apart(distances) if bins else ():
         place = np.subtract(block, edges[0], dtype=np.float64)
-        place /= edges[1] - edges[0]  # multiplied by the inverse, the lower edge of a bin may come out below it
+        place /= edges[1] - edges[0]  # multiplying by the inverse could place a lower bound into the bin below
         np.minimum(place, bins - 1, out=place)
         np.copyto(place, bins, where=away)
         counts += np.bincount(place.astype(np.intp).reshape(-1), minlength=bins + 1)

@@ -1,4 +1,4 @@
-"""The beginning of a table of edges in text: comments, separators, titles, and what they declare about the rows."""
+"""The head of a text table of edges: comments, separator, titles, and their declarations about the rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SAMPLE, _SAMPLE_SIZE = 200, 1 << 16  # rows and characters that show the separa
 _COMMENTS = ("#", "%", "//")
 _UNDIRECTED = re.compile(r"\bundirected\b|\bunordered pair", re.IGNORECASE)
 _KONECT = re.compile(r"%\s*(sym|asym|bip)\s+(\w+)", re.IGNORECASE)
-_COUNTS_EDGES = ("positive", "dynamic", "unweighted")  # KONECT's kinds of weights that are no distances
+_COUNTS_EDGES = ("positive", "dynamic", "unweighted")  # KONECT's kinds of weights that are not distances
 _SEPARATOR_LINE = re.compile(r"sep=(.)\s*$", re.IGNORECASE)  # written by spreadsheets
 _MIN_MATRIX = 5  # columns of numbers without titles: fewer may also be edges
 _NO_NUMBER = ("", "na", "-")  # a cell of a matrix without a number
@@ -43,8 +43,8 @@ class _Beginning:
         self.source, self.separator = source, separator
         self.undirected, self.structure, self.kind = False, "", ""  # declarations in comments
         self.sign, self.declared = "#", None  # the character of comments; the separator that a line sep= declares
-        self.comments = list[str]()  # one of them may have the titles
-        size = chunk.find(b"\n", source.limits.idle + _SAMPLE_SIZE) + 1  # all comments that there may be, and the sample
+        self.comments = list[str]()  # a comment may contain the titles
+        size = chunk.find(b"\n", source.limits.idle + _SAMPLE_SIZE) + 1  # the longest allowed comments, and the sample
         lines = (chunk[:size] if size else chunk).decode("utf-8", "replace").split("\n")
         self.lines = self._read_comments(lines)  # before the first row
         sample, ended = _sampled(lines[self.lines :])
@@ -85,7 +85,7 @@ class _Beginning:
         return len(lines)
 
     def _check_comment(self, line: str, following: list[str], number: int) -> None:
-        """Raises Refused for a line that may be a comment or an edge between names such as #a and #b."""
+        """Raise Refused for a line that may be a comment or an edge between names such as #a and #b."""
         separator = self.separator
         if (
             separator is None
@@ -128,7 +128,7 @@ class _Beginning:
         return Head(form, self.lines, (note,), matrix=size, labels=titles[named:] or None)
 
     def _is_small_matrix(self) -> bool:
-        """Return whether a small table of numbers is a matrix. Raises Refused if it could also be edges."""
+        """Return whether a small table of numbers is a matrix, not edges. Raises Refused if it could also be edges."""
         n = len(self.rows)
         if n != len(self.rows[0]) or n < (2 if self.separator else 4):  # a .txt with two or three columns is an edge list
             return False
@@ -139,7 +139,7 @@ class _Beginning:
         whole = all(value is not None and value >= 0 and value.is_integer() for row in values for value in row[:2])
         symmetric = all(values[i][j] == values[j][i] for i in range(n) for j in range(n))
         if n > 3 or not whole or (n > 2 and symmetric):
-            return True  # edges have three columns at most, and their ends are whole numbers
+            return True  # edges have at most three columns, and integer vertices
         titles = "source, target and weight" if n > 2 else "source and target"
         way = f"begin with the titles {titles} for edges, or save the matrix as .npy"
         raise Refused(f"{self.source.name} may be a matrix of {n} x {n} weights or a list of {n} edges; {way}")
@@ -156,7 +156,7 @@ class _Beginning:
                 letters[place] = letter
         notes = [*roles.notes]
         if self.kind in _COUNTS_EDGES and roles.weight is not None:
-            notes.append(f"KONECT calls column 3 {self.kind}, so it counts edges and is hardly a distance")
+            notes.append(f"KONECT calls column 3 {self.kind}, so it is probably a count of edges, not a distance")
         bipartite = self.structure == "bip"
         if bipartite:
             notes.append("bipartite: source 1 is the vertex 'left 1' and target 1 is 'right 1'; edges lead both ways")
@@ -175,8 +175,8 @@ class _Beginning:
             if self.delimiter is None:
                 text = sanitise(" ".join(rows[0]))[:40]
                 raise source.wrong(self.lines + 1, f"{text!r} is not of the form 'from to weight'; correct it")
-            what = f"has {counted(columns, 'column')} without titles; keep source, target and weight"
-            raise Refused(f"{source.name}, line {self.lines + 1} {what}, or name the columns so in the first line")
+            what = f"has {counted(columns, 'column')} without titles; delete all but source, target and weight"
+            raise Refused(f"{source.name}, line {self.lines + 1} {what}, or name these in the first line")
         if not titles:
             source.weight.check_unused(source.name)
             weighted = columns > 2 and source.weight.name is not None
@@ -198,7 +198,7 @@ class _Beginning:
         return roles._replace(notes=(*roles.notes, note))
 
     def _counts(self) -> tuple[int, int] | None:
-        """Return the first row if it may be the counts of vertices and edges, which the end of the file decides."""
+        """Return the first row if it may be the counts of vertices and edges; the end of the file decides."""
         first, others = self.rows[0], self.rows[1:]
         if len(first) != 2 or not others or not all(cell.isdecimal() and len(cell) < 16 for cell in first):
             return None
@@ -209,7 +209,7 @@ class _Beginning:
         return (vertices, edges) if whole and fits and (widths == {2} or widths == {3}) else None
 
     def _begins_with_numbers(self, roles: Roles) -> bool:
-        """Return whether the first edge joins integers that float64 represents; a later edge that does not is then an error."""
+        """Return whether the first edge joins integers that float64 represents; any later edge must do so, too."""
         ends = [number_in(self.rows[0][place]) for place in (roles.source, roles.target)]
         return all(value is not None and abs(value) <= MAX_WHOLE for value in ends)
 
@@ -223,7 +223,7 @@ class _Beginning:
 
 
 def read_head(source: GraphFile, chunk: bytes, separator: str | None, whole: bool) -> Head:
-    """Return what the first chunk of a file declares, or the whole file; `separator` is that of the suffix, None for white space.
+    """Return the declarations of a file's first chunk, or of the whole file; `separator`: see read_table.
 
     Raises Refused if there is no row, or the meaning of the columns is not clear.
     """
@@ -251,7 +251,7 @@ def _split(line: str, delimiter: str | None) -> list[str]:
 
 
 def _delimiter(sample: list[str], separator: str | None) -> str | None:
-    """Return the separator by which all rows have equally many fields, and most; None for white space."""
+    """Return the separator that splits all rows into the same, largest number of fields; None for white space."""
     best, most = separator, 1
     others = {",": (";", "\t", "|"), None: (";", ",", "\t", "|")}  # names in tables may have spaces
     for delimiter in (separator, *others.get(separator, ())):

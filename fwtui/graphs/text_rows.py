@@ -22,9 +22,9 @@ from fwtui.graphs.adjacency import ArcCollector, Arcs
 from fwtui.graphs.columns import WeightChoice
 from fwtui.graphs.graph_limits import GraphLimits
 
-MAX_WHOLE = 2**53 - 1  # float64 skips whole numbers above it
+MAX_WHOLE = 2**53 - 1  # float64 is exact for integers up to this
 _END_OF_FILE = b"\x1a"  # DOS ends text files with it
-_NEITHER = re.compile(r"[+0]\d")  # how numbers begin that are names: 007 and 7 may be two vertices
+_NEITHER = re.compile(r"[+0]\d")  # prefixes of numbers that may be names: 007 and 7 may be two vertices
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?")
 _FORTRAN = str.maketrans("dD", "ee")  # exponents such as 1.5D+03
 
@@ -39,10 +39,10 @@ class GraphFile(NamedTuple):
     suffix: str
     limits: GraphLimits
     weight: WeightChoice = WeightChoice()
-    no_edge: int | float | None = None  # the weight that means no edge in this file, as +inf and NaN do
+    no_edge: int | float | None = None  # a weight that means no edge in this file, in addition to +inf and NaN
 
     def header(self, comment: str, first: int = 1) -> Iterator[tuple[int, list[str]]]:
-        """Yield the number and the words of each line that is neither empty nor a comment."""
+        """Yield the number and the fields of each line that is neither empty nor a comment."""
         idle = 0
         # a very long line comes in pieces
         for number, line in enumerate(iter(partial(self.file.readline, self.limits.chunk), b""), first):
@@ -72,7 +72,7 @@ class GraphFile(NamedTuple):
             line += chunk.count(b"\n")
 
     def check_idle(self, idle: int, line: int) -> None:
-        """Raises Refused if that many bytes before the end of a line, holding no number, are more than any graph has."""
+        """Raise Refused if `idle` bytes of blank lines and comments before the end of a line exceed the limit."""
         if idle > self.limits.idle:
             what = f"more than {self.limits.idle:,} bytes of blank lines and comments"
             raise Refused(f"{self.name} has {what} before line {line + 1}; remove them")
@@ -81,18 +81,18 @@ class GraphFile(NamedTuple):
         return Refused(f"{self.name}, line {line}: {why}")
 
     def check_count(self, line: int, rows: int, what: str, least_bytes: int) -> None:
-        """Raises Refused if the file is too short for that many rows of at least that many bytes."""
+        """Raise Refused if the file is too short for that many rows of at least that many bytes."""
         if rows * least_bytes > self.size:
             message = f"{rows:,} {what} do not fit into {self.size:,} bytes"
             raise self.wrong(line, f"{message}; fetch the file again, or correct the count")
 
     def is_no_edge(self, weights: np.ndarray) -> np.ndarray:
-        """Return where these weights are the one that means no edge in this file."""
+        """Return the mask of weights that mean no edge in this file."""
         return np.zeros(weights.shape, bool) if self.no_edge is None else weights == self.no_edge
 
 
 class Rows(NamedTuple):
-    """Rows of a chunk. Vertices are whole numbers in `ends`, or names in `sources` and `targets`."""
+    """Rows of a chunk. Vertices are integers in `ends`, or names in `sources` and `targets`."""
 
     weights: np.ndarray  # float64: (rows, columns of weights)
     ends: np.ndarray  # int64: (rows, columns of vertices)
@@ -107,13 +107,13 @@ class Rows(NamedTuple):
 
 
 class Form(NamedTuple):
-    """The description of a file's rows: everything that decides what a line means, and if it is right."""
+    """The description of a file's rows: their columns, separators and accepted values."""
 
     columns: str  # a letter for each: u source, v target, w weight or cell of a matrix, d direction, - ignored
     delimiter: str | None = None  # None: white space
-    comment: str | None = None  # the character that begins one
-    tag: str = ""  # the word that begins each line
-    whole: str = "i8"  # how vertices are written: "f8" also takes 1e0 and 1.0, as numpy.savetxt writes them
+    comment: str | None = None  # the first character of a comment
+    tag: str = ""  # the first field of each line
+    whole: str = "i8"  # format of vertices: "f8" also accepts 1e0 and 1.0, as numpy.savetxt writes them
     low: int = 1  # the least number of a vertex
     high: int = MAX_WHOLE
     decimal_comma: bool = False
@@ -121,11 +121,11 @@ class Form(NamedTuple):
 
     @property
     def ends(self) -> int:
-        """The number of vertex columns."""
+        """Return the number of vertex columns."""
         return self.columns.count("u") + self.columns.count("v")
 
     def rows(self, chunk: bytes, line: int, source: GraphFile) -> Rows:
-        """Parse a chunk of whole lines, of which the first one has that number. Raises Refused, naming the first wrong line."""
+        """Parse a chunk of complete lines; `line` is the number of the first. Raises Refused with the first invalid line."""
         if (rows := self._numbers(chunk, source)) is not None:
             return rows
         if self.names:
@@ -133,7 +133,7 @@ class Form(NamedTuple):
         raise self._complaint(chunk.decode("latin1"), line, source)
 
     def _numbers(self, chunk: bytes, source: GraphFile) -> Rows | None:
-        """Return the rows if all that counts in them is numbers."""
+        """Return the rows if all used columns are numeric, else None."""
         if "d" in self.columns or (not self.delimiter and self.ends and not self.columns.startswith("uv")):
             return None
         text = chunk.decode("latin1")
@@ -155,7 +155,7 @@ class Form(NamedTuple):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # NumPy warns of chunks with only comments
-                warnings.simplefilter("error", DeprecationWarning)  # and of 1e0 as a whole number
+                warnings.simplefilter("error", DeprecationWarning)  # and of 1e0 as an integer
                 table = np.loadtxt(
                     io.StringIO(text),
                     dtype=kinds,
@@ -172,7 +172,7 @@ class Form(NamedTuple):
             return None
         ends = table["ends"]
         if ends.dtype.kind == "f":
-            with np.errstate(invalid="ignore"):  # values outside int64 change, and are found below
+            with np.errstate(invalid="ignore"):  # conversion changes values outside int64; the comparison below detects them
                 ends = ends.astype(np.int64)
             if not (ends == table["ends"]).all():
                 return None
@@ -192,7 +192,7 @@ class Form(NamedTuple):
         return not any(source.limits.unfit(float(weight)) for weight in extremes)
 
     def _named(self, chunk: bytes, line: int, source: GraphFile) -> Rows:
-        """Return the rows with names as vertices. Raises Refused, naming the first wrong line."""
+        """Return the rows with names as vertices. Raises Refused with the first invalid line."""
         numbered = fields_in(chunk, line, self, source)
         rows = [row for _, row in numbered]
         sources, targets, weights, directions = ([] for _ in range(4))
@@ -252,7 +252,7 @@ class Form(NamedTuple):
 
 
 def _unlike_numbers(text: str, delimiter: str | None) -> bool:
-    """Return whether some numbers could be names, which would change if they were parsed as numbers."""
+    """Return whether some numbers may be names that parsing as numbers would change, such as 007."""
     begins = f"(?:^|{re.escape(delimiter)}|\\s)" if delimiter else r"(?:^|\s)"
     return '"' in text or re.search(begins + _NEITHER.pattern, text, re.MULTILINE) is not None
 
@@ -286,7 +286,7 @@ def fields_in(chunk: bytes, line: int, form: Form, source: GraphFile) -> list[tu
 
 
 def number_in(field: str) -> float | None:
-    """Return the number that a word is, or None. Python also reads 1_000 and the digits of other scripts."""
+    """Parse a number; None if the field is not one. Rejects 1_000 and other digits than ASCII, which float() accepts."""
     try:
         return float(field.translate(_FORTRAN)) if field.isascii() and "_" not in field else None
     except ValueError:
@@ -294,7 +294,7 @@ def number_in(field: str) -> float | None:
 
 
 def parsed_weights(fields: list[str], decimal_comma: bool) -> np.ndarray | None:
-    """Return the words as float64; None if one is not a number."""
+    """Return the fields as float64; None if one is not a number."""
     together = "".join(fields)
     if decimal_comma and "," in together:
         fields = [field.replace(",", ".") if _DECIMAL_COMMA.fullmatch(field) else field for field in fields]
@@ -315,10 +315,10 @@ def gather(
     arcs: Callable[[Rows, int], Arcs] | None = None,
     merge: np.ufunc = np.minimum,
 ) -> ArcCollector:
-    """Return the arcs of the rest of the file, of which `rows` rows are declared. Raises Refused for wrong lines and counts.
+    """Read the arcs in the rest of the file, which declares `rows` rows. Raises Refused for invalid lines and wrong counts.
 
-    `arcs` gets parsed rows and the number of rows before them; by default each row is an arc. `merge` combines the weights of
-    parallel arcs.
+    `arcs` is called with parsed rows and the number of rows before them; by default each row is an arc. `merge` combines
+    the weights of parallel arcs.
     """
     gathered, read_rows = ArcCollector(source.limits.max_unmerged, merge=merge), 0
     for at, chunk in source.chunks(line):
@@ -334,7 +334,7 @@ def gather(
 
 
 def arc_of_each(rows: Rows, first: int = 1) -> Arcs:
-    """Return an arc for each row, which weighs 1 if the row has no weight."""
+    """Return an arc for each row, of weight 1 if the row has no weight."""
     weights = rows.weights[:, 0] if rows.weights.shape[1] else np.ones(len(rows.ends))
     return Arcs(rows.ends[:, 0] - first, rows.ends[:, 1] - first, weights)
 

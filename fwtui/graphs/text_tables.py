@@ -1,4 +1,4 @@
-"""Edges or a matrix from a table in text, whatever separates its columns."""
+"""The reader of text tables with any separator: edges or a matrix."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from fwtui.graphs.vertex_numbers import NamedVertices, number_whole
 def read_table(source: GraphFile, separator: str | None, by_appearance: bool) -> Adjacency:
     """Read the edges or the square matrix in a file; `separator` is that of the suffix, None for white space.
 
-    Vertices that are whole numbers are in that order, or in order of first appearance, as all others are. Raises Refused, naming
-    file and line.
+    Integer vertices are in ascending order unless `by_appearance`; all others are in order of first appearance. Raises
+    Refused with file and line.
     """
     chunks = source.chunks(quotes=separator is not None)
     number, chunk = next(chunks, (1, b""))
@@ -38,7 +38,7 @@ def read_table(source: GraphFile, separator: str | None, by_appearance: bool) ->
 
 
 class _Edges:
-    """Edges of a file, chunk by chunk: their ends are whole numbers until a chunk has other names."""
+    """The edges of a file, chunk by chunk: vertices are integers until a chunk has other names."""
 
     def __init__(self, source: GraphFile, head: Head, by_appearance: bool):
         self._source, self._head, self._by_appearance = source, head, by_appearance
@@ -70,7 +70,7 @@ class _Edges:
         self._add(arcs)
 
     def _add(self, arcs: Arcs) -> None:
-        """Add the arcs; one whose weight means no edge only names its vertices, as self-loops of weight 0 do."""
+        """Add the arcs; an arc whose weight means no edge becomes self-loops of weight 0, which only name its vertices."""
         absent = self._source.is_no_edge(arcs.weights)
         self._arcs.add(present(self._source, arcs))
         if absent.any():
@@ -85,10 +85,10 @@ class _Edges:
         if len(wrong):
             at = int(wrong[0])
             between = f"from {sanitise(rows.sources[at])[:40]} to {sanitise(rows.targets[at])[:40]}"
-            raise Refused(f"{name}: the weight {between} is {weights[at]}; remove the line, or give a finite number")
+            raise Refused(f"{name}: the weight {between} is {weights[at]}; remove the line, or write a finite number")
         if self._names is None:
             self._names = self._renamed()
-        elif len(self._names):  # before all of them are there
+        elif len(self._names):  # before all vertices are read
             source.limits.check_size(len(self._names), name, "has at least")
         ends = self._names.add(rows.sources, rows.targets)
         arcs = Arcs(ends[:, 0], ends[:, 1], weights)
@@ -112,7 +112,7 @@ class _Edges:
     def _check(self, arcs: Arcs) -> None:
         limits = self._source.limits
         if self._names is None and len(arcs.weights) > limits.most // 2:  # fewer arcs cannot have too many ends
-            ends = np.sort(np.concatenate(arcs[:2]))  # np.unique takes ten times as long with few equal ones
+            ends = np.sort(np.concatenate(arcs[:2]))  # np.unique is 10x slower with few duplicates
             limits.check_size(1 + int(np.count_nonzero(ends[1:] != ends[:-1])), self._source.name, "has at least")
 
     def _graph(self, edges: int) -> Adjacency:
@@ -126,7 +126,7 @@ class _Edges:
             number, labels = self._names.merged()
             arcs = Arcs(number[arcs.sources], number[arcs.targets], arcs.weights)
         else:
-            in_pairs = int(self._by_appearance)  # the order matters only then, and is slower to make
+            in_pairs = int(self._by_appearance)  # only then the order matters; it takes longer
             ends, values = number_whole(np.stack(arcs[:2], axis=in_pairs), self._by_appearance)
             sources, targets = ends.T if in_pairs else ends
             arcs = Arcs(sources, targets, arcs.weights)
@@ -153,7 +153,7 @@ class _Edges:
         line, weighted = self._head.lines, "w" in self._head.form.columns
         found = len(np.unique(np.concatenate(self._arcs.all()[:2])))
         if rows == edges and (vertices == found or (weighted and vertices > found)):
-            return (f"line {line} is the number of vertices and edges, {vertices:,} and {rows:,}, and not an edge",)
+            return (f"line {line} contains the numbers of vertices and edges, {vertices:,} and {rows:,}, not an edge",)
         if weighted:
             what = f"'{vertices} {rows}' is neither an edge with a weight nor the counts of vertices and edges"
             raise self._source.wrong(line, f"{what}; remove it")
@@ -171,7 +171,7 @@ def _matrix(source: GraphFile, head: Head, chunks: Iterable[tuple[int, bytes]]) 
     dense = np.concatenate(parts)
     if len(dense) != n:
         raise Refused(
-            f"{source.name} has {n:,} columns of weights and {counted(len(dense), 'row')}, and a matrix is square; correct it"
+            f"{source.name} has {n:,} columns of weights and {counted(len(dense), 'row')}, but a matrix is square; correct it"
         )
     dense[source.is_no_edge(dense)] = np.inf
     with named(source.name):

@@ -1,4 +1,4 @@
-"""Numbers 0 .. n - 1 for vertices that a file or table names."""
+"""The mapping of vertex names in a file or table to numbers 0 .. n - 1."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-_WHOLE = re.compile(r"(-?\d+)\.0*")  # a whole number as libraries write a column in which something was missing
+_WHOLE = re.compile(r"(-?\d+)\.0*")  # an integer in a column with missing values, as libraries write it
 _FRACTION = re.compile(r"-?\d*\.0*[1-9]\d*")
 
 
 def number_whole(ends: np.ndarray, by_appearance: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the place of each end among the different values, and these values: ascending, or in order of first appearance."""
+    """Return the index of each end among the distinct values, and these values: ascending, or in order of first appearance."""
     flat = ends.reshape(-1)
     low, high = int(flat.min()), int(flat.max())
-    if high - low < 2 * len(flat):  # a table of all numbers takes less time and memory than sorting
+    if high - low < 2 * len(flat):  # a table over the range takes less time and memory than sorting
         place = np.full(high - low + 1, -1, np.int64)
-        # the last assignment to a place wins
+        # NumPy retains the last assignment to an index
         place[flat[::-1] - low] = np.arange(len(flat) - 1, -1, -1) if by_appearance else 0
         values = np.flatnonzero(place >= 0)
         if by_appearance:

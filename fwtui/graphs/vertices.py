@@ -12,7 +12,7 @@ _SHOWN = 6  # labels in a representation
 
 
 class Vertices:
-    """Distinct labels of the vertices 0 .. n - 1: whole numbers, names, or the graph's own objects, such as NetworkX nodes."""
+    """Distinct labels of the vertices 0 .. n - 1: integers, names, or objects such as NetworkX nodes."""
 
     def __init__(self, labels: Sequence[Hashable]):
         self.labels = labels
@@ -28,7 +28,7 @@ class Vertices:
 
     @property
     def numbered(self) -> bool:
-        """Return whether the labels are consecutive numbers, which need not be saved."""
+        """Return whether the labels are consecutive numbers, which a file does not have to store."""
         return isinstance(self.labels, range)
 
     def name(self, vertex: int) -> str:
@@ -50,7 +50,7 @@ class Vertices:
         return vertex
 
     def row(self, label: Hashable) -> int:
-        """The vertex of that label itself, not of its text. Raises Refused if there is none."""
+        """Return the vertex with this label, compared as an object and not as text. Raises Refused if there is none."""
         vertex = self._by_label.get(label)
         if vertex is None and isinstance(label, str) and len(self) and all(isinstance(one, int) for one in self.labels):
             numbers = f"the vertices are numbers, {self.name(0)} to {self.name(len(self) - 1)}"

@@ -1,7 +1,7 @@
-"""Writes graphs as files for other programs, and small ones as text.
+"""The writer of graph files for other programs, and of small graphs as text.
 
-Written and read again in the same number type, a graph has the same matrix, including zero and negative weights and negative
-self-loops. Tables and Parquet number vertices in order of first appearance, so there it is the same up to that order.
+A graph that is written and read again in the same data type has the same matrix, including zero and negative weights and
+negative self-loops. Tables and Parquet number vertices in order of first appearance, so the order of rows may differ.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NO_EDGE_SIGN = "."
 
 
 def write(graph: GraphInput, path: str | os.PathLike[str], most_bytes: int = MAX_BYTES, force: bool = True) -> int:
-    """Save the graph in the format of the file's suffix; return its bytes. The file is written whole or not at all.
+    """Save the graph in the format of the file's suffix; return its size in bytes. An incomplete file is never left.
 
     Raises Refused for text files over `most_bytes`, real weights in .gr, drawings of more than 64 vertices, disk errors, and
     without `force` for an existing file.
@@ -38,7 +38,7 @@ def write(graph: GraphInput, path: str | os.PathLike[str], most_bytes: int = MAX
 
 
 def check_whole(out: Path, whole: bool) -> None:
-    """Raises Refused for real weights in a format of whole weights, such as DIMACS."""
+    """Raise Refused for real weights in an integer format such as DIMACS."""
     form = written_as(out)
     if form.number("WHOLE") and not whole:
         *others, last = (other.suffixes[0] for other in formats() if other.reads and other.writes and not other.number("WHOLE"))
@@ -48,7 +48,7 @@ def check_whole(out: Path, whole: bool) -> None:
 
 
 def picture(graph: GraphInput, most: int) -> list[str]:
-    """A line of vertices, then the matrix in aligned numbers, with a dot for no edge. Raises Refused above `most` vertices."""
+    """Return the aligned matrix below a line of vertices, with a dot for no edge. Raises Refused above `most` vertices."""
     check_small(graph.n, most)
     cells = [[NO_EDGE_SIGN if w == graph.no_edge else shortest(w) for w in row] for row in graph.matrix.tolist()]
     cells = [["", *map(str, range(graph.n))], *([str(i), *row] for i, row in enumerate(cells))]
@@ -57,9 +57,9 @@ def picture(graph: GraphInput, most: int) -> list[str]:
 
 
 def check_small(n: int, most: int) -> None:
-    """Raises Refused for a matrix too large to read."""
+    """Raise Refused for a matrix that is too large to print."""
     if n > most:
-        raise Refused(f"a graph of {n:,} vertices is too large to print, which takes at most {most}; name a file with -o")
+        raise Refused(f"a graph of {n:,} vertices is too large to print (at most {most}); name a file with -o")
 
 
 class _Limited:

@@ -71,13 +71,13 @@ def keep(header: events.Header | Line, preface: Iterable[Line]) -> Keeper:
 
 
 def path_named(title: str) -> Path:
-    """The file of a session that the user calls so, in a folder that is there. Raises Refused."""
+    """Return the file of a session that the user calls so, in a folder that is there. Raises Refused."""
     make(own_folder())
     return own_folder() / f"{safe_slug(title)}{SUFFIX}"
 
 
 def named(recorder: Recorder, title: str) -> Keeper:
-    """A recording of that name and title that contains this one and replaces it. Raises Refused."""
+    """Return a recording of that name and title that contains this one and replaces it. Raises Refused."""
     from fwtui.sessions.markers import retitled  # late import, for the time to the first frame
     from fwtui.sessions.reader import open_session
 
@@ -92,7 +92,7 @@ def named(recorder: Recorder, title: str) -> Keeper:
 
 
 def earlier(machine: events.Machine, also: Path | None = None) -> Earlier | None:
-    """The last session with a finished run on this machine, among the kept ones and `also`; none that is in use.
+    """Return the last session with a finished run on this machine, among the kept ones and `also`; none that is in use.
     Sessions beyond the limits are deleted first.
     """
     tidy()
@@ -114,7 +114,7 @@ def tidy(most: int = MAX, most_bytes: int = MAX_BYTES) -> None:
 
 
 def taken_up(found: Earlier) -> ContinuedSession:
-    """All of that session's events. Raises Refused if it can no longer be read or copied."""
+    """Return all of that session's events. Raises Refused if it can no longer be read or copied."""
     from fwtui.sessions.reader import open_session
 
     model = Model(live=True)
@@ -133,7 +133,7 @@ def taken_up(found: Earlier) -> ContinuedSession:
 
 
 def _whole(copy: Keeper) -> Keeper:
-    """A copy of a session. Raises Refused if it could not be written completely: the original is still there."""
+    """Return a copy of a session. Raises Refused if it could not be written completely: the original is still there."""
     if copy.failure is not None:
         copy.discard()
         raise Refused(f"{copy.failure}; free some space, and try again")
@@ -157,7 +157,7 @@ def _worth(path: Path) -> bool:
 
 
 def _earlier_session(path: Path, machine: events.Machine) -> Earlier | None:
-    """The session, if it can be continued here."""
+    """Return the session, if it can be continued here."""
     from fwtui.sessions.reader import open_session
 
     if in_use(path) or not _worth(path):

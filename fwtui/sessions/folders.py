@@ -16,7 +16,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def own_folder() -> Path:
-    """The default folder for this user's recordings; it need not exist yet."""
+    """Return the default folder for this user's recordings; it need not exist yet."""
     return data_folder() / "sessions"
 
 
@@ -32,7 +32,7 @@ def shipped_folder(package: Path = _PACKAGE) -> Path:
 
 
 def bare(name: str) -> str:
-    """The name without the suffix of a session file."""
+    """Return the name without the suffix of a session file."""
     return name.removesuffix(PACKED).removesuffix(SUFFIX)
 
 

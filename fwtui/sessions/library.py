@@ -89,7 +89,7 @@ class LibraryEntry(SessionSummary):
 
     @property
     def name(self) -> str:
-        """The name for resolve(): the file's name without its suffix."""
+        """Return the name for resolve(): the file's name without its suffix."""
         return sanitise(stem(self.path))
 
 
@@ -103,7 +103,7 @@ EntryCache = MutableMapping[Path, tuple[tuple[int, int], LibraryEntry]]  # with 
 
 
 def find(cache: EntryCache | None = None) -> list[LibraryEntry]:
-    """Every session in the library, newest first. A broken one is an entry with its problem; nothing is raised.
+    """Return every session in the library, newest first. A broken one is an entry with its problem; nothing is raised.
     Unchanged files in `cache` are not read again.
     """
     entries = [_entry(path, origin, {} if cache is None else cache) for path, origin in _files()]
@@ -111,7 +111,7 @@ def find(cache: EntryCache | None = None) -> list[LibraryEntry]:
 
 
 def resolve(name: str) -> Path:
-    """The file for a path, a session's name as its file or its user calls it, or a unique beginning of a name."""
+    """Return the file for a path, a session's name as its file or its user calls it, or a unique beginning of a name."""
     if _offered is None and ("/" in name or os.path.isfile(name)):  # pathlib raises for a name that is too long
         return Path(name)
     if Path(name) in (path for path, _ in _files()):
@@ -155,13 +155,13 @@ def delete(path: Path) -> None:
 
 
 def load_model(path: Path) -> tuple[Model, bool]:
-    """All of a session, and whether it is complete. Raises Refused if it is not a session."""
+    """Return all of a session, and whether it is complete. Raises Refused if it is not a session."""
     with open_session(path) as session:
         return _folded(session.lines()), session.condition.complete
 
 
 def model_of(loaded: LoadedSession) -> Model:
-    """The session's model."""
+    """Return the session's model."""
     return _folded(loaded.lines)
 
 
@@ -276,7 +276,7 @@ def _problem(condition: Condition) -> str:
 
 
 def some(names: Sequence[str], most: int = _MAX_NAMED) -> str:
-    """The first names, separated by commas, safe to show."""
+    """Return the first names, separated by commas, safe to show."""
     more = ", …" if len(names) > most else ""
     return ", ".join(sanitise(name) for name in names[:most]) + more
 
@@ -294,7 +294,7 @@ ORDERS: dict[str, tuple[Callable[[LibraryEntry], Any], bool]] = {
 
 
 def entry_cells(entry: LibraryEntry) -> dict[str, str]:
-    """A session's row, safe to show; empty entry_cells for what is not known."""
+    """Return a session's row, safe to show; empty entry_cells for what is not known."""
     played = bool(entry.header and entry.runs)
     return {
         "name": entry.name,
@@ -320,7 +320,7 @@ def ordered(entries: Iterable[LibraryEntry], by: str) -> list[LibraryEntry]:
 
 
 def matching(entries: Iterable[LibraryEntry], query: str) -> list[LibraryEntry]:
-    """The entries that contain all of the words, in name, title, machine, GPU, kernels, sizes, date or state."""
+    """Return the entries that contain all of the words, in name, title, machine, GPU, kernels, sizes, date or state."""
     terms = query.lower().split()
     return [entry for entry in entries if all(word in _all_words(entry) for word in terms)]
 

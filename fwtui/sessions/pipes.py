@@ -40,7 +40,7 @@ class Outlet(Recorder):
 
     @property
     def unread(self) -> bool:
-        """The reader has gone."""
+        """Return the reader has gone."""
         if isinstance(self.error, BrokenPipeError):
             return True
         if self._descriptor is None:
@@ -95,7 +95,7 @@ class Inlet:
             first_line(self.name, b"")
 
     def snapshot(self, lines: list[Line]) -> LoadedSession:
-        """The lines so far, as if the file ended here."""
+        """Return the lines so far, as if the file ended here."""
         assert self.header is not None
         condition = self.condition
         return LoadedSession(
@@ -141,7 +141,7 @@ class Listener:
         Thread(target=self._listen, name="stream", daemon=True).start()
 
     def take(self) -> list[Line]:
-        """The lines that arrived since the last call."""
+        """Return the lines that arrived since the last call."""
         silent = self._silent.is_set()
         lines = [self._lines.popleft() for _ in range(len(self._lines))]
         self.over = silent

@@ -59,7 +59,7 @@ class Player:
 
     @property
     def duration(self) -> float:
-        """The position of the last line."""
+        """Return the position of the last line."""
         return self._due[-1] if self._due else 0.0
 
     @property
@@ -91,7 +91,7 @@ class Player:
         self.playing = False
 
     def tick(self, now: float) -> list[Line]:
-        """The lines due since the last tick, at `now` seconds of a monotonic clock.
+        """Return the lines due since the last tick, at `now` seconds of a monotonic clock.
 
         Playing stops at the end.
         """
@@ -112,7 +112,7 @@ class Player:
 
     @property
     def marker(self) -> tuple[int, int, Marker] | None:
-        """The marker at the position, its number (from 1) and the number of markers; telemetry after it is ignored."""
+        """Return the marker at the position, its number (from 1) and the number of markers; telemetry after it is ignored."""
         passed = bisect_left(self._places[Event], self.index)
         if not passed:
             return None
@@ -121,11 +121,11 @@ class Player:
         return (bisect_left(markers, last) + 1, len(markers), event) if isinstance(event, Marker) else None
 
     def index_at(self, seconds: float) -> int:
-        """The number of lines due at a position."""
+        """Return the number of lines due at a position."""
         return bisect_right(self._due, seconds)
 
     def due(self, index: int) -> float:
-        """The position of a line."""
+        """Return the position of a line."""
         return self._due[index]
 
     def seek(self, seconds: float) -> None:
@@ -199,7 +199,7 @@ class Player:
 
 
 def _between(positions: array[float], targets: array[float], value: float) -> float:
-    """The value of the other clock at the same moment, interpolated between lines."""
+    """Return the value of the other clock at the same moment, interpolated between lines."""
     after = bisect_right(positions, value)
     if not after or after == len(positions):
         return targets[-1] if after else 0.0

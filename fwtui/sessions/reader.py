@@ -60,7 +60,7 @@ class Condition:
     _most: int = field(default=0, init=False, compare=False, repr=False)  # lines that are read
 
     def whole_lines(self, chunks: Iterable[bytes]) -> Iterator[Line]:
-        """The undamaged lines in a session's bytes, counted here. A second header and lines after the end count as damage.
+        """Yield the undamaged lines in a session's bytes, counted here. A second header and lines after the end count as damage.
 
         They end, cut off, at the limit for the number of bytes: this program writes fewer.
         """
@@ -92,7 +92,7 @@ class Condition:
 
     @property
     def closed(self) -> bool:
-        """The recorder wrote an end, and every line it counted is present and undamaged."""
+        """Return the recorder wrote an end, and every line it counted is present and undamaged."""
         intact = not (self.damaged or self.torn or self.cut)
         return intact and self.end is not None and self.end.events == self.whole - 1
 
@@ -138,7 +138,7 @@ class SessionFile:
     """An open session file, which may be packed by gzip: regular, size-limited, with a header of a known version."""
 
     def __init__(self, name: str, descriptor: int, most_unpacked: int = MAX_UNPACKED) -> None:
-        """Raises Refused if it is not a session, or a packed one of more bytes than those."""
+        """Raise Refused if it is not a session, or a packed one of more bytes than those."""
         self.name = name
         self._descriptor = descriptor
         self._unpacked: bytes | None = None
@@ -156,12 +156,12 @@ class SessionFile:
         self.torn = self._read(self.size - 1, 1) != b"\n"
 
     def lines(self, condition: Condition | None = None) -> Iterator[Line]:
-        """The undamaged lines from the beginning, up to the most that are read, counted in a new `condition`."""
+        """Return the undamaged lines from the beginning, up to the most that are read, counted in a new `condition`."""
         self.condition = Condition(self.torn) if condition is None else condition
         return self.condition.whole_lines(self._chunks())
 
     def _chunks(self) -> Iterator[bytes]:
-        """The bytes from the beginning to the size at opening: a recorder may still be writing."""
+        """Yield the bytes from the beginning to the size at opening: a recorder may still be writing."""
         self.offset = 0
         while self.offset < self.size and (chunk := self._read(self.offset, min(_CHUNK, self.size - self.offset))):
             self.offset += len(chunk)
@@ -193,7 +193,7 @@ def _unpacked(name: str, descriptor: int, most: int) -> bytes:
 
 
 def first_line(name: str, raw: bytes) -> Header:
-    """The session's header, from its first line without newline. Raises Refused, and TooNew for a later version."""
+    """Return the session's header, from its first line without newline. Raises Refused, and TooNew for a later version."""
     header = None
     with suppress(Corrupt, msgspec.ValidationError):
         event = decode(raw)
@@ -226,7 +226,7 @@ def open_session(path: str | os.PathLike[str]) -> Iterator[SessionFile]:
 def load(
     path: str | os.PathLike[str], watch: Callable[[float], None] = lambda share: None, for_screen: bool = False
 ) -> LoadedSession:
-    """All of the session at that path, up to the most lines that are read; raises like open_session().
+    """Return all of the session at that path, up to the most lines that are read; raises like open_session().
     `watch` is called regularly with the share read (0..1); an exception from it ends the reading.
     The lines of a session that is read `for_screen` are packed.
     """

@@ -128,7 +128,7 @@ class SessionWriter:
         return os.write(descriptor, data)
 
     def _check_there(self, descriptor: int) -> None:
-        """Raises OSError if the file has been deleted."""
+        """Raise OSError if the file has been deleted."""
         if not os.fstat(descriptor).st_nlink:
             raise FileNotFoundError(errno.ENOENT, f"{sanitise(self.path.name)} was deleted")
 
@@ -289,7 +289,7 @@ class Recorder(SessionWriter):
             self._sync()
 
     def events_of(self, run: int) -> list[Event]:
-        """The events of a run that has ended, on the clock of the session; none if they are not there."""
+        """Return the events of a run that has ended, on the clock of the session; none if they are not there."""
         lines: list[Line] = []
         try:
             with self.path.open("rb") as file:
@@ -302,12 +302,12 @@ class Recorder(SessionWriter):
 
 
 def safe_slug(text: str) -> str:
-    """The text as a part of a file name: 1 to 60 of a-z, 0-9 and single hyphens."""
+    """Return the text as a part of a file name: 1 to 60 of a-z, 0-9 and single hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60].strip("-") or "session"
 
 
 def _new_name(folder: Path, slug: str) -> tuple[Path, int]:
-    """A new file named after the time and the slug, and its descriptor. Raises Refused."""
+    """Return a new file named after the time and the slug, and its descriptor. Raises Refused."""
     stem = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{safe_slug(slug)}"
     make(folder)
     for number in range(1, _MAX_SAME_NAME + 1):

@@ -229,7 +229,7 @@ class DeviceGraph(SolverGraph):
 def of_device_array(matrix: Any, engine: Engine) -> DeviceGraph:
     """Represent a square device array as a graph. Raises Refused if it is not one."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.shape[0]:
-        raise Refused(f"an array of shape {matrix.shape} is not a graph; give a square matrix of n x n weights")
+        raise Refused(f"an array of shape {matrix.shape} is not a graph; pass a square matrix of n x n weights")
     kind = np.dtype(matrix.dtype)
     if kind.kind not in "fiu" or not kind.isnative or kind.itemsize > 8:
         raise Refused(f"weights of type {kind} are not numbers that a GPU has; convert them to float64 or int64")
@@ -237,7 +237,7 @@ def of_device_array(matrix: Any, engine: Engine) -> DeviceGraph:
         origin = LazyGraph(len(matrix), matrix, partial(_copied, matrix, engine))
         graph = DeviceGraph((matrix,), len(matrix), engine, origin, resident=True)
         if graph.bad:
-            raise Refused("-inf is not a weight; give finite numbers, and +inf for no edge")
+            raise Refused("-inf is not a weight; pass finite numbers, and +inf for no edge")
         if graph.unclear:
             raise Refused(
                 "zeros off the diagonal may mean no edge or edges of weight 0, and nothing in the array says which; "

@@ -31,7 +31,7 @@ class SweepAxis(NamedTuple):
 
 
 def names() -> tuple[str, ...]:
-    """The names of everything that can be swept."""
+    """Return the names of everything that can be swept."""
     options = dict.fromkeys(o.name for kernel in known_kernels().values() for o in kernel.options)
     return (*NAMES, *options)
 
@@ -42,7 +42,7 @@ def amounts(name: str) -> bool:
 
 
 def read_axis(name: str, text: str, kernels: Sequence[Kernel]) -> SweepAxis:
-    """The axis from a user's text: 256,512 or, for n, 256..4096 (doubling) or 256..4096+256, or all. Raises Refused."""
+    """Return the axis from a user's text: 256,512 or, for n, 256..4096 (doubling) or 256..4096+256, or all. Raises Refused."""
     if name not in names():
         raise Refused(f"{quoted(name)} cannot be swept; choose among {', '.join(names())}")
     parts = [part.strip() for part in text.split(",") if part.strip()]
@@ -56,7 +56,7 @@ def read_axis(name: str, text: str, kernels: Sequence[Kernel]) -> SweepAxis:
 
 
 def value(experiment: Experiment, name: str) -> str:
-    """The experiment's value on that axis; empty if its kernel has no such choice."""
+    """Return the experiment's value on that axis; empty if its kernel has no such choice."""
     field = BY_NAME.get(name)
     kernel = known_kernels().get(experiment.kernel)
     if name == DEVICES:
@@ -74,7 +74,7 @@ def named(name: str, text: str) -> str:
 
 
 def varied(experiments: Iterable[Experiment]) -> tuple[SweepAxis, ...]:
-    """The axes on which these experiments differ, without differences that only follow from their kernels."""
+    """Return the axes on which these experiments differ, without differences that only follow from their kernels."""
     varying = list(experiments)
     axes: list[SweepAxis] = []
     for name in names():
@@ -86,7 +86,7 @@ def varied(experiments: Iterable[Experiment]) -> tuple[SweepAxis, ...]:
 
 
 def _hidden(experiments: Sequence[Experiment], axes: Sequence[SweepAxis]) -> Iterator[SweepAxis]:
-    """A key of fields that cannot be swept but distinguish graphs that agree on all axes."""
+    """Yield a key of fields that cannot be swept but distinguish graphs that agree on all axes."""
     alike: dict[tuple[str, ...], list[Experiment]] = {}
     for e in experiments:
         alike.setdefault(tuple(value(e, axis.name) for axis in axes), []).append(e)
@@ -96,7 +96,7 @@ def _hidden(experiments: Sequence[Experiment], axes: Sequence[SweepAxis]) -> Ite
 
 
 def _value(name: str, text: str) -> str:
-    """The value as the form would write it."""
+    """Return the value as the form would write it."""
     field = BY_NAME.get(name)
     if name == DEVICES:
         return str(_devices(text))
@@ -111,7 +111,7 @@ def _value(name: str, text: str) -> str:
 
 
 def on_devices(count: int, kernel: Kernel) -> str:
-    """The first devices of a machine, as the field writes them; one device is no list."""
+    """Return the first devices of a machine, as the field writes them; one device is no list."""
     return ",".join("cpu" if kernel.backend == "cpu" else str(gpu) for gpu in range(count)) if count > 1 else ""
 
 

@@ -113,7 +113,7 @@ class Findings(NamedTuple):
 
 
 def finished(model: Model) -> list[Run]:
-    """The latest run with a time of each experiment, verified or not."""
+    """Return the latest run with a time of each experiment, verified or not."""
     latest = {identity(r.experiment): r for r in model.runs.values() if r.state == "done" and r.seconds and r.n}
     return list(latest.values())
 
@@ -138,7 +138,7 @@ def bracket(wins: Mapping[At, bool]) -> tuple[At | None, At | None]:
 
 
 def break_even(model: Model, one: SweepSeries, other: SweepSeries, axis: str = "n") -> BreakEven | str | None:
-    """The value on the axis at which the faster of the two changes; None without common values or without a change.
+    """Return the value on the axis at which the faster of the two changes; None without common values or without a change.
     If a change is only apparent, without a clear comparison on one side, a sentence says so. Between two values both are
     taken as straight lines in log time over the log of the value. If only one of them computes on a GPU, its copies count.
     """
@@ -175,7 +175,7 @@ def break_even(model: Model, one: SweepSeries, other: SweepSeries, axis: str = "
 
 
 def axis_text(axis: str, at: float) -> str:
-    """A value on that axis."""
+    """Return a value on that axis."""
     return f"{100 * at:.2g}%" if axis == "density" else f"{at:.0f}"
 
 
@@ -194,7 +194,7 @@ def _timed(series: SweepSeries, copies: bool) -> dict[float, tuple[Run, float]]:
 
 
 def series(runs: Sequence[Run], across: str) -> list[SweepSeries]:
-    """The runs as one series for each combination of everything except the axis."""
+    """Return the runs as one series for each combination of everything except the axis."""
     axes = varied(r.experiment for r in runs)
     groups: dict[str, list[tuple[float, Run]]] = {}
     for run in runs:
@@ -207,7 +207,7 @@ def series(runs: Sequence[Run], across: str) -> list[SweepSeries]:
 
 
 def findings(model: Model, runs: Sequence[Run]) -> Findings:
-    """All findings from one session's runs, one run per experiment."""
+    """Return all findings from one session's runs, one run per experiment."""
     lines = series(runs, "n")
     fits = {line.name: line_fit for line in lines if (line_fit := fit(line.seconds)) is not None}
     crossings = [*_crossings(model, lines, "n"), *_crossings(model, series(runs, "density"), "density")]
@@ -232,7 +232,7 @@ def _crossings(model: Model, lines: Sequence[SweepSeries], axis: str) -> Iterato
 
 
 def best(model: Model, runs: Iterable[Run]) -> str:
-    """The fastest configuration at the largest size that several ran at, in one sentence; else empty."""
+    """Return the fastest configuration at the largest size that several ran at, in one sentence; else empty."""
     counted = [r for r in runs if r.counts]
     if not counted:
         return ""
@@ -253,6 +253,6 @@ def best(model: Model, runs: Iterable[Run]) -> str:
 
 
 def describe_choices(experiment: Experiment, axes: Sequence[SweepAxis]) -> str:
-    """The experiment by its distinguishing choices: katz-kider, tile 32."""
+    """Return the experiment by its distinguishing choices: katz-kider, tile 32."""
     names = [named(a.name, text) for a in axes if a.name not in ("kernel", "n") and (text := value(experiment, a.name))]
     return ", ".join([experiment.kernel, *names])

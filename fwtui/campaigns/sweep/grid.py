@@ -55,7 +55,7 @@ class Grid:
         return " x ".join(f"{axis.name} {','.join(axis.values)}" for axis in self.axes)
 
     def at(self, place: Mapping[str, str]) -> GridCell:
-        """The cell with these values; the first value on an axis that is not named."""
+        """Return the cell with these values; the first value on an axis that is not named."""
         return self.cells[tuple(place.get(axis.name, axis.values[0]) for axis in self.axes)]
 
     def _turn(self, cell: GridCell) -> tuple[float, ...]:
@@ -77,7 +77,7 @@ class KnownRuns:
         self._earlier = {identity(run.experiment): run for run in ran}
 
     def run(self, key: tuple[object, ...]) -> Run | None:
-        """The latest finished run of the experiment with that identity, else the latest run."""
+        """Return the latest finished run of the experiment with that identity, else the latest run."""
         if len(self._model.runs) < self._indexed:  # a session only grows, unless it is rewound
             self._indexed, self._numbers = 0, {}
         for run in islice(self._model.runs.values(), self._indexed, None):
@@ -90,7 +90,7 @@ class KnownRuns:
 
 
 def levels(count: int) -> list[int]:
-    """The refinement level of each value: 0 for both ends, 1 for the middle, 2 for the quarters, ..."""
+    """Return the refinement level of each value: 0 for both ends, 1 for the middle, 2 for the quarters, ..."""
     depths = [0] * count
 
     def halve(low: int, high: int, level: int) -> None:
@@ -115,7 +115,7 @@ def _cell(base: Experiment, axes: Sequence[SweepAxis], at: tuple[str, ...], sett
 
 
 def _experiment(base: Experiment, at: dict[str, str]) -> Experiment:
-    """The base with these values; a different kernel brings its own tile, options, launch mode and types."""
+    """Return the base with these values; a different kernel brings its own tile, options, launch mode and types."""
     kernel = kernel_named(at.get("kernel", base.kernel))
     offered = {o.name for o in kernel.options}
     wished = {**base.options, **{name: int(text) for name, text in at.items() if name in offered}}

@@ -54,7 +54,7 @@ class Sweep:
         return sum(self.ended(cell) for cell in self.grid.order)
 
     def run(self, cell: GridCell) -> Run | None:
-        """The session's run of that cell."""
+        """Return the session's run of that cell."""
         return self.earlier_runs.run(cell.key) if cell.key else None
 
     def ended(self, cell: GridCell) -> bool:

@@ -47,12 +47,12 @@ class Squares(NamedTuple):
 
     @property
     def skips_work(self) -> bool:
-        """Return True if a kernel skips relaxations, so that rates cannot be compared and times can."""
+        """Return whether a kernel skips relaxations, so that times are compared instead of rates."""
         return any(run.needed < run.n**3 for run in self.runs)
 
     @property
     def best_speed(self) -> float | None:
-        """The greatest speed of a run that counts."""
+        """Return the highest speed of a valid run."""
         return max((speed(run) for run in self.runs if run.counts), default=None)
 
     @property
@@ -71,7 +71,7 @@ def speed(run: Run) -> float:
 
 
 def of_sweep(sweep: Sweep, axis_name: str = "") -> Squares:
-    """A sweep's cells, run or not; rows without any cell that can run are left out."""
+    """Return a sweep's cells, run or not; rows without any cell that can run are left out."""
     axes = [axis for axis in sweep.grid.axes if len(axis.values) > 1] or list(sweep.grid.axes[:1])
     across, others = _across(axes, axis_name)
     rows: dict[tuple[object, ...], SweepRow] = {}
@@ -87,7 +87,7 @@ def of_sweep(sweep: Sweep, axis_name: str = "") -> Squares:
 
 
 def of_runs(model: Model, axis_name: str = "") -> Squares | None:
-    """The finished runs of a session, including those outside sweeps; None if nothing varies among them."""
+    """Return the finished runs of a session, including those outside sweeps; None if nothing varies among them."""
     runs = finished(model)
     axes = varied(r.experiment for r in runs)
     if not axes:
@@ -111,14 +111,14 @@ def of_runs(model: Model, axis_name: str = "") -> Squares | None:
 
 
 def _across(axes: Sequence[SweepAxis], name: str) -> tuple[SweepAxis, list[SweepAxis]]:
-    """The axis of that name, else the devices, else n, else the one with the most values; and the others."""
+    """Return the axis of that name, else the devices, else n, else the one with the most values; and the others."""
     by_name = {axis.name: axis for axis in axes}
     chosen = by_name.get(name) or by_name.get(DEVICES) or by_name.get("n") or max(axes, key=lambda axis: len(axis.values))
     return chosen, [axis for axis in axes if axis.name != chosen.name]
 
 
 def _row(axes: Sequence[SweepAxis], experiment: Experiment, across: SweepAxis, squares: Sequence[Square]) -> SweepRow:
-    """The squares, titled by what all their experiments have in common."""
+    """Return the squares, titled by what all their experiments have in common."""
     fixed = [named(axis.name, text) for axis in axes if (text := value(experiment, axis.name))]
     name = " · ".join(fixed) or (f"n {experiment.n}" if across.name == "kernel" else experiment.kernel)
     return SweepRow(name, tuple(squares), experiment.kernel if any(axis.name == "kernel" for axis in axes) else "")

@@ -41,13 +41,13 @@ def parse_screen(args: argparse.Namespace) -> tuple[str, tuple[int, int]]:
 
 
 def check_time(seconds: float) -> None:
-    """Raises Refused for an invalid time since a session began."""
+    """Raise Refused for an invalid time since a session began."""
     if not (math.isfinite(seconds) and seconds >= 0):
         raise Refused(f"moment {seconds:g} is not a non-negative number of seconds; pass for example --at 12.5")
 
 
 def check_speed(speed: float, max_gap: float | None) -> None:
-    """Raises Refused for a speed that the replay does not have, and for an invalid longest gap; None leaves gaps unchanged."""
+    """Raise Refused for a speed that the replay does not have, and for an invalid longest gap; None leaves gaps unchanged."""
     from fwtui.sessions.player import SPEEDS  # late import, for the time to the first frame
 
     if speed not in SPEEDS:

@@ -79,7 +79,7 @@ def _default(option: Option) -> str:
 
 
 def parse_choices(text: str, name: str) -> list[Any]:
-    """The values between commas, each once, as the form's field of that name reads them. Raises Refused."""
+    """Return the values between commas, each once, as the form's field of that name reads them. Raises Refused."""
     return list(dict.fromkeys(BY_NAME[name].read(word.strip())[name] for word in text.split(",")))
 
 
@@ -111,7 +111,7 @@ def parse_experiments(args: argparse.Namespace, gpu: bool) -> list[Experiment]:
 
 
 def check_device(args: argparse.Namespace, kernels: Iterable[str]) -> None:
-    """Raises Refused for a device that none of the kernels would run on."""
+    """Raise Refused for a device that none of the kernels would run on."""
     device, names = args.field_device or "auto", list(dict.fromkeys(kernels))
     if device != "auto" and all(kernel_named(name).backend == "cpu" for name in names):
         runs = "run" if len(names) > 1 else "runs"
@@ -161,7 +161,7 @@ def experiments_of_every_kernel(
 
 
 def check_one_graph(names: Sequence[str]) -> None:
-    """Raises Refused if these fields request both a file and a generated graph."""
+    """Raise Refused if these fields request both a file and a generated graph."""
     generated = next((name for name in names if name in GENERATED), None)
     if "file" in names and generated is not None:
         raise Refused(f"--file and --{generated}, which is for generated graphs, cannot be combined; pass only one")

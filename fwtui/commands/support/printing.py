@@ -34,7 +34,7 @@ def width() -> float:
 def table(
     rows: Sequence[Sequence[str]], least: Sequence[str] = (), wrapped: Sequence[int] = (-1,), only_text: bool = False
 ) -> list[str]:
-    """Rows as lines that fit the terminal, by tables.fitted()."""
+    """Return rows as lines that fit the terminal, by tables.fitted()."""
     return fitted(rows, width(), least, wrapped, only_text)
 
 

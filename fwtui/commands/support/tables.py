@@ -44,12 +44,12 @@ def fitted(
 
 
 def _room(columns: Mapping[int, int], width: float) -> float:
-    """Cells that columns of those widths leave free; below 0 where they need more."""
+    """Return cells that columns of those widths leave free; below 0 where they need more."""
     return width - sum(columns.values()) - 2 * (len(columns) - 1)
 
 
 def _numbers(rows: Sequence[Sequence[str]]) -> list[int]:
-    """The columns that have numbers."""
+    """Return the columns that have numbers."""
     return [i for i in range(len(rows[0])) if any(c.isdigit() for row in rows[1:] for c in row[i][:1])]
 
 

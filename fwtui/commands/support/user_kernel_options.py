@@ -41,7 +41,7 @@ def register_kernels(kernels: str | None, args: argparse.Namespace) -> str | Non
 
 
 def register_folder(trusting: bool) -> tuple[list[str], list[tuple[str, str]]]:
-    """The names of the kernels in the folder of the settings, and (kernel, reason) of what is left out there.
+    """Return the names of the kernels in the folder of the settings, and (kernel, reason) of what is left out there.
 
     Nobody is asked whether they may run. Raises Refused if it cannot be kept that they may.
     """
@@ -84,7 +84,7 @@ def parse_kernel_options(args: argparse.Namespace, offered: Collection[str]) -> 
 
 
 def _files(new: Sequence[Path]) -> str:
-    """The files that the user did not agree to, as the subject of a sentence."""
+    """Return the files that the user did not agree to, as the subject of a sentence."""
     first = sanitise(new[0].name)
     return f"{first} was" if len(new) == 1 else f"{first} and what is in {counted(len(new) - 1, 'other folder')} were"
 

@@ -1,14 +1,14 @@
 """Graph formats: one module each, found by its constants.
 
 A module declares literal constants, read without importing it:
-    TITLE       what the format is called
+    TITLE       name of the format
     WRITTEN     the title in lists of output formats, if different
     SUFFIXES    its file suffixes
     ORDER       its place in lists
     BEGINS      a regular expression of the beginning of its files, if that identifies the format
-    ARRAYS      True: arrays, which may take half of the free memory; otherwise text, which is limited
+    ARRAYS      True: arrays, which may take half of the free memory; else text, with a smaller limit
     WHOLE       True: real weights cannot be written
-    ARC_BYTES   least bytes of a written arc besides its two vertices; 0: no size is predicted
+    ARC_BYTES   least bytes of a written arc without its two vertices; 0: the size is not predicted
     MAX_DRAWN  most vertices that can be written; 0: any number
 and offers `read(source: Source) -> GivenGraph`, `write(graph: GraphInput, file, suffix: str) -> None`, or both.
 """
@@ -43,11 +43,11 @@ class Format(Outline):
         return f"{self.title} {' '.join(self.suffixes)}"
 
     def number(self, constant: str) -> int:
-        """A constant as a number; 0 if it is not set."""
+        """Return a constant as a number; 0 if it is not set."""
         return self.constant(constant, int, 0)
 
     def load(self) -> Any:
-        """The module."""
+        """Return the module."""
         return import_module(f"{__name__}.{self.name}")
 
 
@@ -66,18 +66,18 @@ def written_suffixes() -> dict[str, Format]:
 
 
 def read_help() -> str:
-    """The files that can be read, for help texts."""
+    """Return the list of readable formats, for help texts."""
     return f"{', '.join(str(form) for form in formats() if form.reads)}; also with {', '.join(PACKED[:-1])} or {PACKED[-1]}"
 
 
 def written_help() -> str:
-    """The suffixes of output files, for help texts."""
+    """Return the list of output suffixes, for help texts."""
     *first, last = (f"{suffix} ({form.constant('WRITTEN', str, form.title)})" for suffix, form in written_suffixes().items())
     return f"ends in {', '.join(first)} or {last}"
 
 
 def suffix_of(path: str) -> str:
-    """The suffix of the format, without that of the compression. Raises Refused for an unknown one."""
+    """Return the suffix of the format, without that of the compression. Raises Refused for an unknown one."""
     whole = Path(path)
     suffix = (Path(whole.stem) if whole.suffix.lower() in PACKED else whole).suffix.lower()
     if suffix not in read_suffixes():
@@ -97,7 +97,7 @@ def suffix_in(begin: bytes) -> str:
 
 
 def written_as(path: str | PathLike[str]) -> Format:
-    """The format in which files of that name are written. Raises Refused if there is none."""
+    """Return the format in which files of that name are written. Raises Refused if there is none."""
     form = written_suffixes().get(Path(path).suffix.lower())
     if form is None:
         raise Refused(f"{sanitise(Path(path).name)!r} ends in none of {', '.join(written_suffixes())}; choose one of them")

@@ -25,7 +25,7 @@ _WORD, _HEAD, _EDGE = np.dtype("<i4"), 8, 12  # bytes of the counts, and of an e
 
 
 def read(source: GraphFile) -> Adjacency:
-    """Raises Refused if the counts do not fit the size, or an edge has no vertex."""
+    """Read the edges. Raises Refused if the counts do not fit the size, or an edge has an unknown vertex."""
     name = source.name
     source.weight.check_unused(name)
     data = source.file.read()
@@ -45,7 +45,7 @@ def read(source: GraphFile) -> Adjacency:
 
 
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
-    """Vertices by their numbers from 0. Raises Refused for a weight that int32 does not hold."""
+    """Write vertices as numbers from 0. Raises Refused for a weight that does not fit int32."""
     if max(abs(graph.low or 0), abs(graph.high or 0)) >= 2**31:
         raise Refused(f"weights up to {graph.high:g} do not fit int32; choose .npz")
     file.write(np.array([graph.n, arc_count(graph)], _WORD).tobytes())
@@ -58,7 +58,7 @@ def write_distances(distances: np.ndarray, file: IO[bytes], name: str) -> None:
     reached = np.isfinite(distances)
     finite = distances[reached]
     if (finite != np.rint(finite)).any() or (np.abs(finite) >= FAR).any():
-        raise Refused(f"{name} stores only integer distances below {FAR:,}, and some are not; choose .npy")
+        raise Refused(f"{name} stores only integer distances below {FAR:,}, but others occur; choose .npy")
     cells = np.full(distances.shape, FAR, _WORD)
     cells[reached] = finite
     file.write(cells.tobytes())

@@ -20,7 +20,7 @@ ARC_BYTES = 6
 
 
 def read(source: GraphFile) -> Adjacency:
-    """Raises Refused, naming file and line."""
+    """Read the arcs. Raises Refused with file and line."""
     source.weight.check_unused(source.name)
     for number, fields in source.header("c"):
         if len(fields) != 4 or fields[:2] != ["p", "sp"] or not are_counts(fields[2:]):

@@ -1,6 +1,6 @@
 """Edge lists as in the SNAP and KONECT collections: "from to" or "from to weight" on each line, # or % for comments.
 
-Vertices are whole numbers, not necessarily consecutive, or names without spaces; a missing weight is 1. "Undirected" in a comment
+Vertices are integers, not necessarily consecutive, or names without spaces; a missing weight is 1. "Undirected" in a comment
 (SNAP) or "sym" (KONECT) adds every edge in both directions.
 """
 
@@ -21,12 +21,12 @@ ARC_BYTES = 2  # vertices are written from 0, which may take a digit less
 
 
 def read(source: GraphFile) -> Adjacency:
-    """Read whole numbers in ascending order. Raises Refused, naming file and line."""
+    """Read the edges; integer vertices are in ascending order. Raises Refused with file and line."""
     return read_table(source, None, by_appearance=False)
 
 
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
-    """Vertices by their numbers in the file that they were read from, where these are whole numbers, else from 0."""
+    """Write vertices by their integer names in the input file if they have any, else as numbers from 0."""
     labels = graph.vertices.labels if graph.vertices is not None else ()
     numbers = labels if labels and all(isinstance(label, int) and label >= 0 for label in labels) else range(graph.n)
     file.write(f"# fwtui: {comment(graph)}\n".encode())

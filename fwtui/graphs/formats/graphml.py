@@ -1,4 +1,4 @@
-"""GraphML, read by NetworkX if installed, and written without; weights are an attribute of the edges."""
+"""GraphML, read by NetworkX if installed, and written without it; weights are an attribute of the edges."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MAX_TAGS = 4_000_000  # an edge has two to four; each takes up to a kilobyte wh
 
 
 def _check_beginning(data: bytes, name: str) -> None:
-    """Raises Refused if there is more before the first element than XML's own declaration, in whatever encoding it is."""
+    """Raise Refused if anything but the XML declaration precedes the first element, in any encoding."""
 
     def declared(*_: object) -> None:  # entities may expand beyond memory, and GraphML needs none
         raise Refused(f"{name} has a document type declaration, which GraphML does not need; remove it")
@@ -46,11 +46,11 @@ def _check_beginning(data: bytes, name: str) -> None:
 
 
 class _Begun(Exception):
-    """The first element is there."""
+    """The first element was read."""
 
 
 def read(source: GraphFile) -> Adjacency:
-    """Raises Refused if the file is not GraphML or NetworkX is missing."""
+    """Read the graph. Raises Refused if the file is not GraphML or NetworkX is not installed."""
     name, data = source.name, source.file.read()
     _check_beginning(data, name)
     tags = data.count(b"<")
@@ -69,7 +69,7 @@ def read(source: GraphFile) -> Adjacency:
 
 
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
-    """Raises Refused for more edges than can be read again."""
+    """Write the graph. Raises Refused for more edges than can be read again."""
     edges, most = arc_count(graph), (_MAX_TAGS - _OTHER_TAGS - graph.n) // _EDGE_TAGS
     if edges > most:
         raise Refused(f"{edges:,} edges are too many for GraphML, which is read up to {most:,}; choose .npz or .csv")

@@ -10,7 +10,7 @@ from fwtui.graphs.graph import GraphInput
 TITLE = "Graphviz"
 SUFFIXES = (".dot",)
 ORDER = 80
-MAX_DRAWN = 64  # above it the picture is unreadable
+MAX_DRAWN = 64  # larger pictures are unreadable
 
 
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:

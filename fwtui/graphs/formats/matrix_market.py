@@ -1,7 +1,7 @@
 """Matrix Market: a banner, sizes, and an entry on each line.
 
-Without scipy.io.mmread, which names no line for weights outside the number type, accepts four numbers on a line for three,
-refuses comments between entries, and allocates what a header declares before it checks the file's size.
+scipy.io.mmread is not used: it does not name the line of a weight outside the data type, accepts four numbers in place of three,
+rejects comments between entries, and allocates the declared size before it checks the file's size.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 
 
 def read(source: GraphFile) -> Adjacency:
-    """Read a matrix; duplicate entries add up, as in SciPy. Raises Refused, naming file and line."""
+    """Read a matrix; duplicate entries add up, as in SciPy. Raises Refused with file and line."""
     name = source.name
     source.weight.check_unused(name)
     form, field, symmetry = _banner(source)
@@ -55,9 +55,9 @@ def read(source: GraphFile) -> Adjacency:
 
     gathered = gather(source, Form(columns, comment="%", high=n), number + 1, rows, arcs, np.add)
     found = gathered.all()
-    if source.limits.dtype == "int16" and (found.weights < 0).any() and symmetry == "skew-symmetric":  # on no line
+    if source.limits.dtype == "int16" and (found.weights < 0).any() and symmetry == "skew-symmetric":  # without a line number
         raise Refused(
-            f"{name} is skew-symmetric, so half its weights are negative, which int16 does not take; choose int32 or float32"
+            f"{name} is skew-symmetric, so half of its weights are negative, unsupported in int16; choose int32 or float32"
         )
     notes = (weights_note(None),) if field == "pattern" else ()
     return graph_of_arcs(n, range(1, n + 1), found, merged=gathered.merged, add=True, notes=notes)
@@ -86,14 +86,17 @@ def _banner(source: GraphFile) -> list[str]:
 
 
 def _stored(n: int, symmetry: str) -> int:
-    """The number of entries that a dense matrix writes out."""
+    """Return the number of entries in the file of a dense matrix."""
     return {"general": n * n, "symmetric": n * (n + 1) // 2, "skew-symmetric": n * (n - 1) // 2}[symmetry]
 
 
 def _dense(table: np.ndarray, before: int, n: int, symmetry: str) -> Arcs:
-    """Column by column; symmetric matrices from the diagonal (skew: below it) down. Zero is no edge."""
+    """Return the arcs of entries in column order; zero means no edge.
+
+    In symmetric matrices columns begin at the diagonal (skew-symmetric: below it).
+    """
     position = np.arange(before, before + len(table), dtype=np.int64)
-    position = position[position < _stored(n, symmetry)]  # a file may hold too many, which is found at its end
+    position = position[position < _stored(n, symmetry)]  # too many entries are an error at the end of the file
     if symmetry == "general":
         columns, rows = np.divmod(position, n)
     else:

@@ -26,23 +26,23 @@ SUFFIXES = (".npy",)
 ORDER = 50
 BEGINS = rb"\x93NUMPY"
 ARRAYS = True
-_FLOAT32_WHOLE = 1 << 24  # up to this float32 holds every whole number
+_FLOAT32_WHOLE = 1 << 24  # float32 is exact for integers up to this
 _AXES = 32  # the limit of every NumPy version
 _HEADER = 10_000  # bytes that NumPy accepts of a header
-_LONGEST_SIDE = 1 << 40  # also of an array without elements
+_LONGEST_SIDE = 1 << 40  # limit also for an array without elements
 
 
 def read(source: GraphFile) -> GivenGraph:
-    """Raises Refused if it is not a square matrix of numbers."""
+    """Read a matrix. Raises Refused if it is not a square matrix of numbers."""
     name = source.name
     source.weight.check_unused(name)
     return weights_in(array_in(source.file, name, source.size, lambda n: source.limits.check_size(n, name, "declares")), source)
 
 
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
-    """The weights in the narrowest float type that holds them, +inf for no edge, and 0 on the diagonal.
+    """Write the weights in the narrowest float type that holds them, with +inf for no edge and 0 on the diagonal.
 
-    Raises Refused if a weight of 0 could not be told from no edge.
+    Raises Refused if a weight of 0 would be read as no edge.
     """
     greatest = max(abs(graph.low or 0), abs(graph.high or 0))
     narrowest = np.dtype(np.float32 if greatest <= _FLOAT32_WHOLE else np.float64)
@@ -62,7 +62,10 @@ def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
 
 
 def array_in(file: IO[bytes], name: str, size: int, check: Callable[[int], None] = lambda side: None) -> np.ndarray:
-    """An array as numpy.save writes it, its declared size trusted only if the file is that long; `check` gets a matrix's side."""
+    """Read an array in the format of numpy.save.
+
+    Its declared size is trusted only if the file is that long. `check` is called with the side of a matrix.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # NumPy warns of headers from Python 2, which users cannot change
@@ -74,11 +77,11 @@ def array_in(file: IO[bytes], name: str, size: int, check: Callable[[int], None]
             header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, by_columns, dtype = header(io.BytesIO(size_bytes + file.read(length)))
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError):
-        raise  # the caller unpacks the file and reports what is wrong with it
-    except Exception:  # the header is a Python literal: whatever is wrong with it, NumPy's parser raises it
-        raise Refused(f"{name} does not begin like a saved NumPy array; save it again with numpy.save") from None
+        raise  # the caller unpacks the file and reports the damage
+    except Exception:  # the header is a Python literal, for which NumPy's parser raises errors of any kind
+        raise Refused(f"{name} does not have the header of a NumPy array; save it again with numpy.save") from None
     if dtype.kind not in "fiubUS" or not dtype.itemsize:
-        raise Refused(f"{name} holds {sanitise(str(dtype))[:40]} and not numbers; save float64 or int64")
+        raise Refused(f"{name} holds {sanitise(str(dtype))[:40]}, not numbers; save float64 or int64")
     if any(type(side) is not int or not 0 <= side <= _LONGEST_SIDE for side in shape) or len(shape) > _AXES:
         raise Refused(f"{name} declares shape {quoted(str(shape))}, which no array can have; save it again")
     count = math.prod(shape)
@@ -96,7 +99,7 @@ def array_in(file: IO[bytes], name: str, size: int, check: Callable[[int], None]
 
 
 def weights_in(array: np.ndarray, source: GraphFile) -> GivenGraph:
-    """The graph of a matrix of weights."""
+    """Return the graph of a matrix of weights."""
     if source.no_edge is not None and array.ndim == 2 and array.dtype.kind in "fiu":
         absent = source.is_no_edge(array)
         array = np.where(absent, np.inf, array)

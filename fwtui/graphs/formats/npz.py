@@ -1,4 +1,4 @@
-"""NumPy's .npz: this program's weights, one matrix, a sparse one as SciPy saves it, or the columns of a table of edges."""
+"""NumPy's .npz: the weights of `fwtui graph`, one matrix, a sparse matrix saved by SciPy, or the columns of a table of edges."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _DAMAGED += (NotImplementedError, RuntimeError, UnicodeDecodeError, KeyError)
 
 
 def read(source: GraphFile) -> GivenGraph:
-    """Raises Refused if it is not a graph or its arrays need too much memory."""
+    """Read a graph. Raises Refused if it is not one or its arrays need too much memory."""
     name, most = source.name, source.most
     try:
         with zipfile.ZipFile(source.file) as archive:
@@ -86,7 +86,7 @@ def read(source: GraphFile) -> GivenGraph:
 
 
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
-    """weights (n, n) as the kernels get them, and no_edge: the value for no edge (-1 could be a weight)."""
+    """Write `weights` (n, n) as the kernels read them, and `no_edge`, the value for no edge."""
     np.savez(file, weights=graph.matrix, no_edge=np.array(graph.no_edge, dtype=graph.matrix.dtype))
 
 
@@ -96,7 +96,7 @@ def _own(weights: np.ndarray, no_edge: np.ndarray, name: str) -> Adjacency:
         raise Refused(f"{name} has no square matrix 'weights' with one 'no_edge'; save the graph again")
     if no_edge.dtype.kind not in "fi":
         raise Refused(f"{name}: 'no_edge' is not a number; save the graph again")
-    dense = np.empty(weights.shape, np.result_type(weights, np.float32))  # it represents every weight
+    dense = np.empty(weights.shape, np.result_type(weights, np.float32))  # this type represents every weight
     for rows in blocks(weights):
         dense[rows] = np.where(weights[rows] == no_edge.reshape(-1)[0], np.inf, weights[rows])
     return of_dense(dense, count_finite(dense))

@@ -26,7 +26,7 @@ _EDGE = 40  # bytes of an edge in memory, at least
 
 
 def read(source: GraphFile) -> Adjacency:
-    """Raises Refused if the file is not Parquet, has no edges, or pyarrow is missing."""
+    """Read the edges. Raises Refused if the file is not Parquet, has no edges, or pyarrow is not installed."""
     name = source.name
     pyarrow = arrow(f"{name} is Parquet, which")
     from pyarrow.parquet import ParquetFile  # pyright: ignore[reportMissingImports]
@@ -39,7 +39,7 @@ def read(source: GraphFile) -> Adjacency:
             raise Refused(f"{name} has {rows:,} rows, and {memory(source.most)} can be used; choose a smaller graph")
         begin = next(file.iter_batches(_SAMPLE), None)
         if begin is None:
-            raise Refused(f"{name} has no rows; give a table with a row for each edge")
+            raise Refused(f"{name} has no rows; save a table with one row per edge")
         roles = roles_in(begin, name, source.weight)
         titles = file.schema_arrow.names
         table = file.read(columns=[titles[place] for place in roles.places])  # the other columns stay unread
@@ -53,7 +53,7 @@ def read(source: GraphFile) -> Adjacency:
 
 
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
-    """A row for each edge; a self-loop of weight 0 for each vertex without one. Raises Refused if pyarrow is missing."""
+    """Write a row for each edge and a self-loop of weight 0 for each isolated vertex. Raises Refused without pyarrow."""
     pyarrow = arrow("a Parquet file")
     from pyarrow.parquet import ParquetWriter  # pyright: ignore[reportMissingImports]
 

@@ -1,4 +1,4 @@
-"""Tables of edges: source, target and optionally weight; vertices by any name.
+"""Tables of edges: source, target and optionally weight; vertices may have any name.
 
 The first line may name the columns, in any order and among others.
 """
@@ -23,7 +23,7 @@ DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
 def read(source: GraphFile) -> Adjacency:
-    """Vertices are numbered in order of first appearance. Raises Refused, naming file and line."""
+    """Read the edges; vertices are numbered in order of first appearance. Raises Refused with file and line."""
     return read_table(source, DELIMITERS[source.suffix], by_appearance=True)
 
 

@@ -140,7 +140,7 @@ def test_every_format_gives_kernels_the_same_matrix(tmp_path: Path, name: str, d
 def test_every_format_refuses_what_the_type_or_the_kernel_does_not_take(tmp_path: Path, name: str) -> None:
     for weight, dtype, said in (
         (0.5, "int32", r"weight 0.5 is not an integer, which int32 needs; choose float32 or float64"),
-        (-3, "int16", r"weight -3 is negative, which int16 does not take; choose int32 or float32"),
+        (-3, "int16", r"weight -3 is negative, which int16 does not support; choose int32 or float32"),
         (16383, "int16", r"weight 16383 does not fit int16, which ends at 16382; choose int32"),
         (16777217, "float32", r"integer weights beyond 16,777,216, which float32 cannot hold exactly; choose int32"),
     ):
@@ -149,7 +149,7 @@ def test_every_format_refuses_what_the_type_or_the_kernel_does_not_take(tmp_path
         assert name in str(refusal.value)
     with pytest.raises(Refused, match=r"(has|declares) 4 vertices, outside 1 to 3; choose another graph"):
         read(written(tmp_path, name), "int32", max_vertices=3)
-    with pytest.raises(Refused, match=r"GiB for 4 vertices in int32, and .* free; choose a smaller graph or a smaller type"):
+    with pytest.raises(Refused, match=r"GiB for 4 vertices in int32, and .* free; choose a smaller graph or a narrower type"):
         read(written(tmp_path, name), "int32", free_bytes=383)
 
 
@@ -377,7 +377,7 @@ def test_half_of_a_skew_symmetric_matrix_and_an_array_in_pieces(tmp_path: Path) 
         arcs = load(str(tmp_path / "g.mtx"), GraphLimits(chunk=chunk)).all_arcs()
         found = {(int(u), int(v)): float(w) for u, v, w in zip(*arcs, strict=True)}
         assert found == {(1, 0): 1, (2, 0): 2, (2, 1): 3, (0, 1): -1, (0, 2): -2, (1, 2): -3}
-    with pytest.raises(Refused, match=r"half its weights are negative, which int16 does not take; choose int32 or float32$"):
+    with pytest.raises(Refused, match=r"half of its weights are negative, unsupported in int16; choose int32 or float32$"):
         read(str(tmp_path / "g.mtx"), "int16")
 
 

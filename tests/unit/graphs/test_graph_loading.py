@@ -200,7 +200,7 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
         ("", "no edges; put source,target,weight"),
         ("source,target,weight\n", "column titles and no edges; add"),
         ("a\n", "line 1 has 1 column without titles; keep"),
-        ("a,b,1,2\n", "line 1 has 4 columns without titles; keep source, target and weight, or name the columns so in the first"),
+        ("a,b,1,2\n", "line 1 has 4 columns without titles; delete all but source, target and weight, or name these in the first"),
         ("from,b,c,d\n", "line 1 has 4 columns without titles; keep"),
         ("a,b,1\na,b\n", "line 2 has 2 fields and the first line 3; correct"),
         ("a,b,1\na\n", "line 2 has 1 field and the first line 3; correct"),
@@ -218,8 +218,8 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
     ],
     "tsv": [("a,b,1\n", "line 1 has 1 column without titles; keep")],
     "npy": [
-        (b"", "does not begin like a saved NumPy array; save"),
-        (b"\x93NUMPY\x01\x00\x05\x00{'a'}", "does not begin like a saved NumPy array"),
+        (b"", "does not have the header of a NumPy array; save"),
+        (b"\x93NUMPY\x01\x00\x05\x00{'a'}", "does not have the header of a NumPy array"),
         (npy((2, 3), data=bytes(48)), r"an array of shape \(2, 3\) is not a graph"),
         (npy((1 << 40, 1 << 40)), "declares shape .*, more than its [0-9]+ bytes hold; save"),
         (npy((-1, -1)), "declares shape .*, which no array can have; save"),
@@ -232,7 +232,7 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
         (npy((2, 2), "<c16", bytes(64)), "holds complex128 and not numbers; save"),
         (npy((2, 2), "<U1", bytes(16)), "are not supported"),
         (npy((2, 2), "<i8", bytes(32)), "zeros off the diagonal may mean no edge or edges of weight 0; give"),
-        (npy((2, 2), data=np.array([0, -np.inf, 1, 0]).tobytes()), "-inf is not a weight; give"),
+        (npy((2, 2), data=np.array([0, -np.inf, 1, 0]).tobytes()), "-inf is not a weight; pass"),
     ],
     "npz": [
         (b"", "cannot be unpacked: file is not a zip file; save"),
@@ -259,7 +259,7 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
         (coo(shape=[0, 0]), "has 0 vertices, outside 1 to 1,048,576; choose another graph"),
         (csr(data=[1.0, 2.0]), "does not have one number for each index; save"),
         (csr(indices=[0.5]), "indices that are not a row of integers"),
-        (csr(data=[-np.inf]), "-inf is not a weight; give"),
+        (csr(data=[-np.inf]), "-inf is not a weight; pass"),
     ],
     "graphml": [
         *((text, "is not GraphML that NetworkX can read: .*; save") for text in ("", "<graphml>", "<graphml/>", "<html/>")),
@@ -386,7 +386,7 @@ def test_nothing_but_blank_lines_and_comments_is_refused_soon(suffix: str, begin
 
 def test_no_more_of_an_array_is_read_than_a_header_can_have() -> None:
     stream = Endless(b"\x93NUMPY\x02\x00\xf0\xff\xff\xff", b" ")
-    with pytest.raises(Refused, match="does not begin like a saved NumPy array"):
+    with pytest.raises(Refused, match="does not have the header of a NumPy array"):
         read_from(stream, ".npy")
     assert stream.given < 1 << 20
 

@@ -178,11 +178,11 @@ def test_files_of_the_same_kinds(name: str, text: str, source: str, target: str,
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("g.csv", "source,target,strength\nA,B,10\n", "numbers in columns that may be weights or not: strength; "),
+        ("g.csv", "source,target,strength\nA,B,10\n", "numbers in columns that may or may not be weights: strength; "),
         ("g.csv", "source,target,time,distance\nA,B,1,2\n", "several columns that may be the weights: time, distance; "),
         ("g.csv", "0,2\n2,0\n", "may be a matrix of 2 x 2 weights or a list of 2 edges"),
         ("g.csv", "0,1,5\n2,0,3\n1,2,0\n", "may be a matrix of 3 x 3 weights or a list of 3 edges"),
-        ("g.csv", "1,2,3,4,5\n6,7,8,9,10\n", "has 5 columns of weights and 2 rows, and a matrix is square"),
+        ("g.csv", "1,2,3,4,5\n6,7,8,9,10\n", "has 5 columns of weights and 2 rows, but a matrix is square"),
         ("g.csv", "#a,#b\n#b,#c\n", "'#a,#b' is a comment or an edge"),
         ("g.csv", "source,target,weight\nA,B,1,5\n", "line 2 has 4 fields and the first line 3"),
         ("g.txt", "1 2\n116374117927631468606 1\n", "vertex 116374117927631468606 is outside .* name the file .csv"),
@@ -206,7 +206,7 @@ def test_one_rule_for_weights_in_every_container(tmp_path: Path) -> None:
     for path in ("g.parquet", "g.csv", "g.graphml", "g.npz"):
         assert length(tmp_path / path, "A", "C", "strength") == length(tmp_path / path, "A", "C", "STRENGTH") == 12
         assert length(tmp_path / path, "A", "C", "none") == 1
-        with pytest.raises(Refused, match="that may be weights or not: strength"):
+        with pytest.raises(Refused, match="that may or may not be weights: strength"):
             load_lazily(str(tmp_path / path))
         with pytest.raises(Refused, match=r"has no (column|attribute) 'far' for weights; its (column|attribute)s: strength"):
             load_lazily(str(tmp_path / path), options=FileOptions("far"))

@@ -14,7 +14,7 @@ from fwtui.graphs.library_objects import lazy_of_object
 from fwtui.solver.call import Clock
 from fwtui.solver.solve import solve
 
-VANISHING = "a weight that is not 0 would become 0 in float32, beside weights up to 1; choose float64"
+VANISHING = "a nonzero weight would become 0 in float32, next to weights up to 1; choose float64"
 SIMULATED = """
 from simulated_solver import *
 from fwtui.solver.host_graph import reach_of

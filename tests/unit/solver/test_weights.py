@@ -55,7 +55,7 @@ _LOST = np.array([[0, 1], [1e-46, 0]])
 
 @pytest.mark.parametrize("graph", [_LOST, coo_array(_LOST), np.where(np.eye(200), 1e-46, 1)[::-1]])
 def test_no_weight_becomes_0_unnoticed(graph: Any) -> None:
-    with pytest.raises(Refused, match="a weight that is not 0 would become 0 in float32, beside weights up to 1; choose float64"):
+    with pytest.raises(Refused, match="a nonzero weight would become 0 in float32, next to weights up to 1; choose float64"):
         solve(graph, dtype="float32")
     assert solve(graph).distances[solve(graph).distances > 0].min() == 1e-46
 
