@@ -24,11 +24,11 @@ from fwtui_kernels import registry
 
 HOLDS, REFUTED, UNTESTABLE = "holds", "refuted", "not testable here"
 PAPERS = ("lund-smith", "henriod", "sing", "cs542200", "catinello")
-BEGIN, END = "reproduce ", "end of reproduce "  # markers around the runs of a paper: this and its name
+BEGIN, END = "reproduce ", "end of reproduce "  # markers before and after the runs of a paper, followed by its name
 RULE = (
-    f"a number or ratio holds within a factor {TOLERANCE:g} of the document's, a range when inside it widened by that factor; "
+    f"a number or ratio holds within a factor {TOLERANCE:g} of the document's, a range if inside it widened by that factor; "
     f"bounds hold as stated; faster and slower mean by more than {NOISE - 1:.0%} and by more than both spreads together, alike "
-    f"and no effect mean within {ALIKE - 1:.0%}; nothing is said where the spreads come to more than {MAX_NOISE:.0%}"
+    f"and no effect mean within {ALIKE - 1:.0%}; ratios with spreads above {MAX_NOISE:.0%} in all are not evaluated"
 )
 Formula = str | tuple[str, ...]  # alternatives: the first one with data counts
 _FUNCTIONS = {name: getattr(evidence, name) for name in ("needed", "slower", "faster", "alike", "near", "Ratio")}
@@ -39,7 +39,7 @@ _FIELD = re.compile(r"\{([^{}]+?)(?::([\w.,]+))?\}")  # a formula, and a unit or
 class Claim(Struct, frozen=True):
     id: str
     claim: str
-    document: str  # the value there, in the document's words
+    document: str  # the value as the document states it
     how: str
     here: Formula
     holds: str
@@ -50,7 +50,7 @@ class Claim(Struct, frozen=True):
 
 
 class RunGroup(Struct, frozen=True):
-    """Experiments in a row: every kernel at every size."""
+    """A group of experiments: every kernel at every size."""
 
     of: tuple[str, ...]
     n: tuple[int, ...]
@@ -85,13 +85,13 @@ class Answer(NamedTuple):
 
 @cache
 def papers() -> Mapping[str, Paper]:
-    """Return the table, by name."""
+    """Return the papers by name."""
     text = Path(__file__).with_name("claims.toml").read_text(encoding="utf-8")
     return {paper.name: paper for paper in msgspec.convert(tomllib.loads(text)["paper"], tuple[Paper, ...])}
 
 
 def evidence_of(model: Model, paper: Paper, others: Sequence[Model] = ()) -> Evidence:
-    """Return a paper's runs of a session: those of its last reproduction, or all if there was none."""
+    """Return the runs of a paper's last reproduction in a session, or all runs without one."""
     begun = [marker for marker in model.markers if marker.text.startswith((BEGIN, END))]
     places = [i for i, marker in enumerate(begun) if marker.text.removeprefix(BEGIN).split(" ")[0] == paper.name]
     if not places:
@@ -101,8 +101,8 @@ def evidence_of(model: Model, paper: Paper, others: Sequence[Model] = ()) -> Evi
 
 
 def evaluate(claim: Claim, found: Evidence) -> Answer:
-    """Evaluate a claim; without the data it is not testable here, for a reason."""
-    found.disturbed()  # forget the runs of the claim before
+    """Evaluate a claim; without the necessary data the answer is "not testable here" with a reason."""
+    found.disturbed()  # clear the runs of the previous claim
     names = {name: getattr(found, name) for name in dir(found) if not name.startswith("_")} | _FUNCTIONS | {"this": found}
     try:
         for name, formula in claim.let.items():

@@ -21,7 +21,7 @@ from fwtui_kernels.plan import Shape
 
 TOLERANCE, ALIKE, NOISE = 1.5, 1.1, 1.05
 MAX_NOISE = 0.1  # sum of the spreads of two medians above which their ratio is not evaluated
-SKIPPED = "left out: "  # begins the marker of a skipped experiment
+SKIPPED = "left out: "  # prefix of the marker of a skipped experiment, also in recorded sessions
 MAIN = "rest"  # the kernel function that dominates a blocked kernel's time
 
 

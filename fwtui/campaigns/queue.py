@@ -1,4 +1,4 @@
-"""The time limit of a campaign, and the runner of its experiments: sweep, tune and reproduce describe what to run."""
+"""The time limit of a campaign and the runner of its experiments, for sweep, tune and reproduce."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fwtui.experiment.experiment import Experiment, Settled
 from fwtui.live.protocols import DRAIN_EVERY, SessionDriver, finish
 from fwtui.stream.run import Run
 
-MAX_SECONDS = 60.0  # for one pass
+MAX_SECONDS = 60.0  # limit for one repetition
 
 
 class Queue:
@@ -30,9 +30,10 @@ class Queue:
         earlier: Sequence[Run] = (),
         most: float = MAX_SECONDS,
     ):
-        """`brief`: only each run's total; `rates`: relaxations/s of kernels that never ran, by backend;
-        `earlier`: runs of other sessions; `most`: seconds that one repetition may take.
-        """
+        """Prepare runs of at most `seconds` in all, and `most` seconds per repetition.
+
+        `brief`: measure only the median time; `rates`: relaxations/s of kernels that never ran, by backend; `earlier`: runs
+        of other sessions."""
         self.live = live
         self.seconds = seconds
         self._clock, self._brief, self._rates, self._earlier = clock, brief, rates, earlier
@@ -64,7 +65,7 @@ class Queue:
         self._spent, self._since = self.spent, None
 
     def share(self, part: float) -> Queue:
-        """That share of the remaining time, as a separate queue that is already counting down."""
+        """Return a queue with that share of the remaining time, which is already counting down."""
         shared = copy(self)
         shared.seconds, shared._spent, shared._since = part * self.left, 0.0, None
         return shared.go()
@@ -74,11 +75,11 @@ class Queue:
         return expect(self.live.model, experiment, self._brief, self._rates, self._earlier)
 
     def refusal(self, experiment: Experiment, needed: float | None = None) -> str:
-        """Return why there is no time for it, or nothing; `needed`: seconds, by default of one run."""
+        """Return the reason if there is not enough time, else ""; `needed`: seconds, by default of one run."""
         expected, left = self.expect(experiment), self.left
         needed = expected.total if needed is None else needed
         if expected.one > self._most:
-            return f"expected to take {duration(expected.one)}, more than {self._most:.0f} s a pass"
+            return f"expected to take {duration(expected.one)}, more than {self._most:.0f} s per repetition"
         if needed > left:
             return f"expected to take {duration(needed)}, and {duration(left)} of {duration(self.seconds)} are left"
         return ""
@@ -90,7 +91,7 @@ class Queue:
         return often if self.expect(often).total <= within else experiment
 
     def start(self, experiment: Settled) -> str:
-        """Start a run; return why it cannot run here, or nothing."""
+        """Start a run; return the reason if it cannot run here, else ""."""
         try:
             self._number = self.live.start(experiment, self._brief)
         except Refused as refusal:
@@ -98,7 +99,7 @@ class Queue:
         return ""
 
     def run(self, experiment: Settled) -> tuple[Run | None, str]:
-        """Run it to its end; return the run, and why it has no result, or nothing."""
+        """Run an experiment to its end; return the run, and the reason if it has no result."""
         if why := self.start(experiment):
             return None, why
         finish(self.live)
@@ -113,7 +114,7 @@ class Runner:
     """Starts a campaign's experiments one after the other, each once the session is free."""
 
     def __init__(self, queue: Queue, wanted: Iterator[Settled | None], skip: Callable[[Settled, str], object]):
-        """Take `wanted`, which yields the next experiment, or None while it is undecided; `skip` gets the reason."""
+        """Run the experiments of `wanted`, which yields None while the next one is undecided; `skip` receives reasons."""
         self._queue, self._wanted, self._skip = queue, wanted, skip
 
     def tick(self) -> bool:

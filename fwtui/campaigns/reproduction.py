@@ -21,7 +21,7 @@ from fwtui_kernels import registry
 
 RECORDED_HZ = 1.0  # telemetry samples
 QUICK_SECONDS = 50.0  # for all runs of a paper with --quick
-REPETITIONS = ((0.01, 20), (0.3, 5), (1.0, 3), (inf, 2))  # expected seconds of one, and their number
+REPETITIONS = ((0.01, 20), (0.3, 5), (1.0, 3), (inf, 2))  # (expected seconds of one repetition, number of repetitions)
 MAX_WRITING_SECONDS = 120.0  # time limit for writing a graph file
 
 
@@ -42,7 +42,7 @@ class Reproduction:
             self._records = self._live.record(title=self.title, hz=RECORDED_HZ) is not None
 
     def tick(self) -> bool:
-        """Start the next experiment if the session is free; return False when all is over. Never blocks."""
+        """Start the next experiment if the session is free, without blocking; return False after the last one."""
         return self._live.busy if self.cancelled else self.runner.tick()
 
     def cancel(self) -> None:
@@ -98,7 +98,7 @@ class Reproduction:
                     self._skip(f"{spec} n {n} from a file", "the file was not written")
 
     def _settled(self, wanted: Experiment) -> Settled | None:
-        """Return the experiment as it will run; None if it is skipped, or was run already for another claim."""
+        """Settle an experiment; None if it is skipped, or was already run for another claim."""
         kernel = registry().get(wanted.kernel)
         if kernel is None:
             return self._skip(wanted.kernel, "kernel missing")

@@ -1,4 +1,4 @@
-"""Finds the fastest configuration of every kernel at one size within a time budget."""
+"""The search for the fastest configuration of every kernel at one size, within a time budget."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from fwtui.machine import tuning_table
 from fwtui.machine.tuning_table import Config, TuningResult, config_of
 from fwtui_kernels.plan import Kernel
 
-FINALISTS, BEHIND = 3, 3.0  # tune that many kernels, except those this many times as slow as the best by default
+FINALISTS, BEHIND = 3, 3.0  # kernels to tune, unless their defaults are this many times slower than the best
 MEASURED_SECONDS = 0.4  # seconds of timed repetitions for each configuration
-MAX_SECONDS = 20.0  # limit for one pass of a configuration
+MAX_SECONDS = 20.0  # limit for one repetition of a configuration
 
-Times = Mapping[Config, float | None]  # seconds; None: it could not run or was not correct
+Times = Mapping[Config, float | None]  # seconds; None: not runnable or incorrect
 
 
 class Problem(NamedTuple):
@@ -78,7 +78,7 @@ def _settled(experiment: Experiment) -> Experiment | None:
 
 
 class Tuner:
-    """Measurements on a live session; each trial is stored as soon as it ends."""
+    """Measurements on a live session; each result is stored at once."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Tuner:
                 self.results[Problem(result.n, result.dtype, result.nonnegative), result.config] = result
 
     def tune(self, problems: Sequence[Problem], seconds: float) -> bool:
-        """Measure for at most so long, dividing the time among the problems; return whether nothing is left to try."""
+        """Measure for at most `seconds`, divided among the problems; return whether all configurations were measured."""
         earlier = [result.run for result in self.results.values() if result.seconds]
         unknown = dict.fromkeys(RATES, inf)  # there is no estimate before the first run
         queue = Queue(self._live, seconds, brief=True, rates=unknown, earlier=earlier, most=MAX_SECONDS).go()
@@ -112,7 +112,7 @@ class Tuner:
         return whole
 
     def best(self, problem: Problem, kernel: str = "") -> TuningResult | None:
-        """Return the fastest measured configuration of all rungs, or of the user's kernel of that name as its file is now."""
+        """Return the fastest measured configuration of all rungs, or of that user kernel in the present version of its file."""
         code = code_of(kernel)
         results = [t for t in self._of(problem) if t.code == code and (not code or t.kernel == kernel)]
         return next(iter(tuning_table.fastest(results, *problem)), None)

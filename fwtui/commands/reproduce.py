@@ -89,5 +89,5 @@ def _print(args: argparse.Namespace, paper: Paper, found: Evidence) -> None:
     lines = [paper.heading(found.model), "", *table(cells, ("document",), [1, 3], only_text=True)]
     lines += folded(f"{c.id} {a.verdict}: {a.reason}" for c, a in answers if a.reason)
     lines += folded(f"{c.id} note: {a.note}" for c, a in answers if a.note)
-    rule = [f"Rule: {RULE}.", *(f"Left out: {text}" for text in found.skipped())]
+    rule = [f"Rule: {RULE}.", *(f"Skipped: {text}" for text in found.skipped())]
     print("\n".join([*lines, "", *folded(rule), ""]), flush=True)

@@ -140,7 +140,7 @@ def _outlet(live: Live, args: argparse.Namespace) -> Outlet:
 def _every(live: Live, args: argparse.Namespace) -> list[Settled]:
     settled, left_out = experiments_of_every_kernel(args, hardware.gpu_present(), live.settled)
     for kernel, reason in left_out:
-        print_message(f"left out: {kernel}: {reason}")
+        print_message(f"skipped: {kernel}: {reason}")
     if not settled:
         raise Refused("no kernel accepts this experiment here; pass another n or dtype")
     return settled

@@ -100,7 +100,7 @@ def base_and_axes(args: argparse.Namespace, gpu: bool) -> tuple[Experiment, list
     """Return the fixed experiment, and the values to sweep that were given. Raises Refused."""
     if args.field_kernel == ALL:
         for kernel, reason in register_folder(args.trust)[1]:
-            print_message(f"left out: {kernel}: {reason}")
+            print_message(f"skipped: {kernel}: {reason}")
         parse_kernel_options(args, kernel_options())
     else:
         register_requested(args)
@@ -179,7 +179,7 @@ def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[st
             continue
         printed |= {cell.key} - {()}
         if run is None:
-            left_out.append(f"left out: {_place(sweep, cell)}: {_reason(sweep, cell)}")
+            left_out.append(f"skipped: {_place(sweep, cell)}: {_reason(sweep, cell)}")
             continue
         at = [value(run.experiment, sweep.grid.axes[i].name) or "-" for i in places]
         row = TableRow(owners[id(run)], run, baseline=bases.get(id(run)), best=found.best_rates.get(run.n))

@@ -175,7 +175,7 @@ class _Beginning:
             if self.delimiter is None:
                 text = sanitise(" ".join(rows[0]))[:40]
                 raise source.wrong(self.lines + 1, f"{text!r} is not of the form 'from to weight'; correct it")
-            what = f"has {counted(columns, 'column')} without titles; delete all but source, target and weight"
+            what = f"has {counted(columns, 'column')} without titles; keep only source, target and weight"
             raise Refused(f"{source.name}, line {self.lines + 1} {what}, or name these in the first line")
         if not titles:
             source.weight.check_unused(source.name)

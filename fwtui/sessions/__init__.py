@@ -5,7 +5,7 @@ from types import ModuleType
 
 
 class _Package(ModuleType):
-    """This package; Python lets a module have a class (`__class__`), here one that can be called."""
+    """The class of this module (`__class__`), which makes it callable."""
 
     def __call__(self) -> dict[str, str]:
         """Return the names of all sessions, newest first, each with its title; `fwtui.load` takes them."""

@@ -16,13 +16,13 @@ from fwtui.stream import codec, events
 from fwtui.stream.codec import Line
 from fwtui.stream.model import Model
 
-MAX, MAX_BYTES = 20, 200 * 10**6  # for all of them together
+MAX, MAX_BYTES = 20, 200 * 10**6  # limits for all saved sessions together
 IDLE_HZ = 1.0  # recorded telemetry samples per second while nothing runs
 YOUNG = 60.0  # seconds: a new file may be about to be locked
 
 
 class Keeper(Recorder):
-    """A filter that records every telemetry sample of a run and few between runs, until this session fills the limit."""
+    """A recorder of every telemetry sample of a run and few between runs, up to the size limit."""
 
     def __init__(self, path: Path, *arguments: Any) -> None:
         self.limited = path.parent == kept_folder()  # the user has not named it
@@ -50,7 +50,7 @@ class Earlier(NamedTuple):
 
     @property
     def when(self) -> str:
-        """14:02, or 21 Nov 14:02 on another day; in UTC if the time zone is not one that Python has, such as UTC+26."""
+        """Format the time: 14:02, or 21 Nov 14:02 on another day; in UTC if Python rejects the time zone, such as UTC+26."""
         began, now = datetime.fromisoformat(self.created), datetime.now(UTC)
         with suppress(ValueError, OverflowError):
             began, now = began.astimezone(), now.astimezone()
@@ -71,13 +71,13 @@ def keep(header: events.Header | Line, preface: Iterable[Line]) -> Keeper:
 
 
 def path_named(title: str) -> Path:
-    """Return the file of a session that the user calls so, in a folder that is there. Raises Refused."""
+    """Return the path of a session with this title; make its folder. Raises Refused."""
     make(own_folder())
     return own_folder() / f"{safe_slug(title)}{SUFFIX}"
 
 
 def named(recorder: Recorder, title: str) -> Keeper:
-    """Return a recording of that name and title that contains this one and replaces it. Raises Refused."""
+    """Replace a recording by one with this title that contains its events, and return it. Raises Refused."""
     from fwtui.sessions.markers import retitled  # late import, for the time to the first frame
     from fwtui.sessions.reader import open_session
 
@@ -92,8 +92,9 @@ def named(recorder: Recorder, title: str) -> Keeper:
 
 
 def earlier(machine: events.Machine, also: Path | None = None) -> Earlier | None:
-    """Return the last session with a finished run on this machine, among the kept ones and `also`; none that is in use.
-    Sessions beyond the limits are deleted first.
+    """Return the last session with a finished run on this machine, among the saved ones and `also`.
+
+    Sessions in use do not count. Sessions beyond the limits are deleted first.
     """
     tidy()
     there = [*files_in(kept_folder()), *([also] if also is not None else [])]
@@ -103,7 +104,7 @@ def earlier(machine: events.Machine, also: Path | None = None) -> Earlier | None
 
 
 def tidy(most: int = MAX, most_bytes: int = MAX_BYTES) -> None:
-    """Delete sessions beyond the limits, oldest first, and those without a finished run; none that is in use."""
+    """Delete sessions beyond the limits, oldest first, and those without a finished run, unless they are in use."""
     size = 0
     for place, path in enumerate(sorted(files_in(kept_folder()), key=_changed, reverse=True)):
         with suppress(OSError):
@@ -114,7 +115,7 @@ def tidy(most: int = MAX, most_bytes: int = MAX_BYTES) -> None:
 
 
 def taken_up(found: Earlier) -> ContinuedSession:
-    """Return all of that session's events. Raises Refused if it can no longer be read or copied."""
+    """Continue a session with all its events in a new file. Raises Refused if it can no longer be read or copied."""
     from fwtui.sessions.reader import open_session
 
     model = Model(live=True)
@@ -133,7 +134,7 @@ def taken_up(found: Earlier) -> ContinuedSession:
 
 
 def _whole(copy: Keeper) -> Keeper:
-    """Return a copy of a session. Raises Refused if it could not be written completely: the original is still there."""
+    """Return a complete copy of a session, else delete it. Raises Refused if it could not be written; the original stays."""
     if copy.failure is not None:
         copy.discard()
         raise Refused(f"{copy.failure}; free some space, and try again")
@@ -147,7 +148,7 @@ def _changed(path: Path) -> float:
 
 
 def _worth(path: Path) -> bool:
-    """Return True if it has a finished run; a file that cannot be read to its end counts as having one."""
+    """Return whether a session has a finished run; a file that cannot be read to its end counts as one."""
     from fwtui.sessions.reader import open_session
 
     with suppress(Refused), open_session(path) as session:
@@ -157,7 +158,7 @@ def _worth(path: Path) -> bool:
 
 
 def _earlier_session(path: Path, machine: events.Machine) -> Earlier | None:
-    """Return the session, if it can be continued here."""
+    """Return the session if it can be continued on this machine, else None."""
     from fwtui.sessions.reader import open_session
 
     if in_use(path) or not _worth(path):

@@ -16,7 +16,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def own_folder() -> Path:
-    """Return the default folder for this user's recordings; it need not exist yet."""
+    """Return the default folder of the user's recordings; it may not exist yet."""
     return data_folder() / "sessions"
 
 
@@ -42,13 +42,13 @@ def stem(path: Path) -> str:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """The folder's session files by name; none if there is no such folder: the user's own appears with the first recording."""
+    """Return the session files of a folder by name; none if it does not exist: the first recording creates the user's folder."""
     with suppress(OSError):
         return sorted(path for path in folder.iterdir() if path.name.endswith((SUFFIX, PACKED)))
     return []
 
 
 def make(folder: Path) -> None:
-    """Make the folder, if it is not there. Raises Refused."""
-    with as_refused(f"the folder {sanitise(str(folder))} cannot be made", "choose another one", ValueError):
+    """Create the folder unless it exists. Raises Refused."""
+    with as_refused(f"the folder {sanitise(str(folder))} cannot be created", "choose another one", ValueError):
         folder.mkdir(parents=True, exist_ok=True)

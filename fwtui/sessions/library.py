@@ -1,4 +1,4 @@
-"""The available sessions, those shipped with the program and the user's own; and as a table its columns, order and filter."""
+"""The library of shipped sessions and the user's own, with the columns, order and filter of its table."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from fwtui.stream.run import Run
 _MAX_NAMED = 12
 _KEPT_OFFERED = 5
 _RUNS_HELD = 128  # runs in memory while a session is summarised; events of an ended run may follow
-_FOLDED = (Device, RunStarted, Planned, Verdict, RunDone)  # a few of each session: the rest need not be held in memory
+_FOLDED = (Device, RunStarted, Planned, Verdict, RunDone)  # the events that the model of a summary needs
 LADDER = "h200-ladder-n4096.fwt.jsonl.gz"
 SHIPPED, OWN = "shipped", "own"  # or AUTOSAVED
-_offered: tuple[Path, ...] | None = None  # the user's own sessions that a read-only program may read; None: all, and any file
+_offered: tuple[Path, ...] | None = None  # the user's sessions that a read-only program may open; None: all sessions and files
 ENTRY_COLUMNS = ("name", "from", "date", "machine", "GPU", "runs", "kernels", "n", "best", "length", "size", "state")
 RIGHT = frozenset({"runs", "best", "length", "size"})  # right-aligned
 MACHINE_CELLS = 32
@@ -50,7 +50,7 @@ class SessionSummary:
 
     @property
     def created(self) -> str:
-        """ISO 8601, UTC; empty if not known."""
+        """Return the time of recording in ISO 8601, UTC; empty if unknown."""
         return self.header.created if self.header else ""
 
     @property
@@ -61,7 +61,7 @@ class SessionSummary:
 
 @dataclass(frozen=True, slots=True)
 class LibraryEntry(SessionSummary):
-    """A file in the library; `problem` is the reason why it cannot be replayed, or not completely."""
+    """A file in the library; `problem` states why it cannot be replayed, or only in part."""
 
     path: Path
     origin: str  # SHIPPED, OWN or AUTOSAVED
@@ -70,7 +70,7 @@ class LibraryEntry(SessionSummary):
 
     @property
     def own(self) -> bool:
-        """It belongs to the user and may be changed."""
+        """Return whether it belongs to the user and may be changed."""
         return self.origin != SHIPPED
 
     @property
@@ -84,12 +84,12 @@ class LibraryEntry(SessionSummary):
 
     @property
     def state(self) -> str:
-        """Complete, or the problem."""
+        """Return "complete" or the problem."""
         return self.problem or ("complete" if self.complete else "incomplete")
 
     @property
     def name(self) -> str:
-        """Return the name for resolve(): the file's name without its suffix."""
+        """Return the name for resolve(): the file name without its suffix."""
         return sanitise(stem(self.path))
 
 
@@ -99,11 +99,12 @@ def offer_only(paths: Sequence[Path]) -> None:
     _offered = tuple(path for path in paths if path not in files_in(shipped_folder()))
 
 
-EntryCache = MutableMapping[Path, tuple[tuple[int, int], LibraryEntry]]  # with the file's size and time of change
+EntryCache = MutableMapping[Path, tuple[tuple[int, int], LibraryEntry]]  # path -> (size, modification time), entry
 
 
 def find(cache: EntryCache | None = None) -> list[LibraryEntry]:
-    """Return every session in the library, newest first. A broken one is an entry with its problem; nothing is raised.
+    """Return every session in the library, newest first. A broken session is an entry with its problem.
+
     Unchanged files in `cache` are not read again.
     """
     entries = [_entry(path, origin, {} if cache is None else cache) for path, origin in _files()]
@@ -111,7 +112,7 @@ def find(cache: EntryCache | None = None) -> list[LibraryEntry]:
 
 
 def resolve(name: str) -> Path:
-    """Return the file for a path, a session's name as its file or its user calls it, or a unique beginning of a name."""
+    """Return the file of a path, of a session's file name or title, or of a unique prefix of a name. Raises Refused."""
     if _offered is None and ("/" in name or os.path.isfile(name)):  # pathlib raises for a name that is too long
         return Path(name)
     if Path(name) in (path for path, _ in _files()):
@@ -126,16 +127,16 @@ def resolve(name: str) -> Path:
     if matches:
         raise Refused(f"{quoted(name)} begins the names of {len(matches)} sessions; choose one of {some(matches)}")
     if not paths_by_stem:
-        raise Refused(f"there is no session {quoted(name)}, and none in {own_folder()}; give the path of a session file")
+        raise Refused(f"there is no session {quoted(name)}, and none in {own_folder()}; pass the path of a session file")
     hint = suggest(slug, paths_by_stem)
-    offered = hint if hint.endswith("?") else f"give a path or choose one of {some(sorted(paths_by_stem, reverse=True))}"
+    offered = hint if hint.endswith("?") else f"pass a path or choose one of {some(sorted(paths_by_stem, reverse=True))}"
     raise Refused(f"there is no session {quoted(name)}; {offered}")
 
 
 def paths(most: int = 50) -> list[Path]:
-    """Session files: the user's own, the last few kept automatically, the shipped ones; of each the newest first.
+    """Return session files: the user's own, those saved automatically, the shipped ones; of each the newest first.
 
-    Only names and times are read, and whether a dashboard still writes its kept session.
+    Only names, times and locks are read, not the sessions.
     """
     if _offered is not None:
         return [*_offered[:most], *files_in(shipped_folder())[::-1][:most]]
@@ -146,22 +147,22 @@ def paths(most: int = 50) -> list[Path]:
 
 
 def delete(path: Path) -> None:
-    """Delete one of the user's own sessions. Raises Refused if it ships with the program, or the system refuses."""
+    """Delete one of the user's own sessions. Raises Refused for a shipped session and for an error of the system."""
     name = sanitise(stem(path))
     if path.parent.resolve() not in (own_folder().resolve(), kept_folder().resolve()):
         raise Refused(f"{name} is not in your data folder and cannot be deleted here; delete its file")
-    with as_refused(f"{name} cannot be deleted", "look at its folder"):
+    with as_refused(f"{name} cannot be deleted", "check the permissions of its folder"):
         path.unlink()
 
 
 def load_model(path: Path) -> tuple[Model, bool]:
-    """Return all of a session, and whether it is complete. Raises Refused if it is not a session."""
+    """Return the model of a session, and whether it is complete. Raises Refused if it is not a session."""
     with open_session(path) as session:
         return _folded(session.lines()), session.condition.complete
 
 
 def model_of(loaded: LoadedSession) -> Model:
-    """Return the session's model."""
+    """Return the model of a session."""
     return _folded(loaded.lines)
 
 
@@ -199,7 +200,7 @@ def _files() -> list[tuple[Path, str]]:
 
 
 def summarise(session: SessionFile, at_once: int = _RUNS_HELD, most: int = MAX_RUNS) -> SessionSummary:
-    """Read all of an open session in little memory: `at_once` runs at once, and `most` of them in all."""
+    """Read all of an open session in little memory: at most `at_once` runs at once and `most` runs in all."""
     model, tally = Model(live=True), _Tally()
     for event in (line.event for line in session.lines() if isinstance(line.event, _FOLDED)):
         if isinstance(event, RunStarted) and event.run not in model.runs:
@@ -225,7 +226,7 @@ class _Tally:
     """The counts for the summary of runs without details."""
 
     def __init__(self) -> None:
-        self.runs: set[int] = set()  # their numbers
+        self.runs: set[int] = set()  # run numbers
         self.kernels: dict[str, None] = {}  # in order of appearance
         self.sizes: dict[int, None] = {}
         self.best_rate: float | None = None
@@ -269,14 +270,14 @@ def _problem(condition: Condition) -> str:
     if condition.cut:
         return "cut off at the limit"
     if condition.damaged:
-        return f"{units.counted(condition.damaged, 'damaged line')} left out"
+        return f"{units.counted(condition.damaged, 'damaged line')} skipped"
     if not condition.closed:
         return "incomplete"
     return f"{units.counted(condition.dropped, 'event')} dropped" if condition.dropped else ""
 
 
 def some(names: Sequence[str], most: int = _MAX_NAMED) -> str:
-    """Return the first names, separated by commas, safe to show."""
+    """Return the first names, separated by commas and safe to print."""
     more = ", …" if len(names) > most else ""
     return ", ".join(sanitise(name) for name in names[:most]) + more
 
@@ -294,7 +295,7 @@ ORDERS: dict[str, tuple[Callable[[LibraryEntry], Any], bool]] = {
 
 
 def entry_cells(entry: LibraryEntry) -> dict[str, str]:
-    """Return a session's row, safe to show; empty entry_cells for what is not known."""
+    """Return a session's cells by column, safe to print; empty if unknown."""
     played = bool(entry.header and entry.runs)
     return {
         "name": entry.name,
@@ -313,14 +314,14 @@ def entry_cells(entry: LibraryEntry) -> dict[str, str]:
 
 
 def ordered(entries: Iterable[LibraryEntry], by: str) -> list[LibraryEntry]:
-    """Sorted by one of ORDERS; equal entries stay newest first."""
+    """Sort entries by one of ORDERS; equal entries stay newest first."""
     key, greatest_first = ORDERS[by]
     newest_first = sorted(entries, key=ORDERS["date"][0], reverse=True)
     return sorted(newest_first, key=key, reverse=greatest_first)
 
 
 def matching(entries: Iterable[LibraryEntry], query: str) -> list[LibraryEntry]:
-    """Return the entries that contain all of the words, in name, title, machine, GPU, kernels, sizes, date or state."""
+    """Return the entries that contain all words of the query, in name, title, machine, GPU, kernels, sizes, date or state."""
     terms = query.lower().split()
     return [entry for entry in entries if all(word in _all_words(entry) for word in terms)]
 

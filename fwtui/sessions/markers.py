@@ -1,6 +1,6 @@
 """Sessions with added or replaced markers: new files of copied lines, including those of unknown kinds.
 
-A session is read twice instead of being held in memory, where its lines take several times the size of the file.
+A session is read twice instead of being loaded, since its lines take several times the file size in memory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Copied = tuple[bytes, float]  # a line without its newline, and its time
 
 
 class LinePosition(NamedTuple):
-    """A line of a session: how many are before it, and its time."""
+    """A line of a session: the number of lines before it, and its time."""
 
     before: int
     t: float
@@ -76,9 +76,9 @@ def mark(
     instead: bool = False,
     replaces: bool = False,
 ) -> bool:
-    """Write a session with added markers, or with these `instead` of its own; return whether the source had lost no events.
+    """Write a session with added markers, or with `instead` of its own; return whether the source was complete.
 
-    A marker's time is that of its place. With `replaces`, `out` may exist, and may be the source. Raises Refused if `source`
+    Each marker gets the time of its place. With `replaces`, `out` may exist, and may be the source. Raises Refused if `source`
     is not a session, if it lacks a place, and if `out` exists or cannot be written.
     """
     with open_session(source) as session:
@@ -102,7 +102,7 @@ def mark(
 
 
 def places(session: SessionFile, seconds: Iterable[float] = (), unmarked: bool = False) -> Places:
-    """Return the places in a session where markers may be, for these times; `unmarked`: as if it had no markers yet."""
+    """Return the possible places of markers in a session, for these times; `unmarked`: as if it had no markers yet."""
     times = sorted({*seconds})
     positions = Places({}, {}, {}, 0.0)
     last = [0] * len(times)  # the last line after the time before and up to this one
@@ -137,7 +137,7 @@ def retitled(raw: bytes, title: str) -> bytes:
 def _write(
     source: SessionFile, header: bytes, lines: Iterable[Copied], out: str | os.PathLike[str], replaces: bool = False
 ) -> bool:
-    """Write a session of these lines, one at a time; they are read from `source`. Return whether that had lost no events."""
+    """Write a session of these lines, which are read from `source` one at a time; return whether `source` was complete."""
     if Path(out).suffix == ".gz":
         name = sanitise(Path(out).name)
         raise Refused(

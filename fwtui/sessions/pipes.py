@@ -22,8 +22,9 @@ _MIN_ROOM = select.PIPE_BUF if hasattr(select, "PIPE_BUF") else 512  # bytes tha
 
 
 class Outlet(Recorder):
-    """A session written to this descriptor, which is never truncated or closed.
-    `patience` is how long in seconds a slow reader may block a write; None means until a signal comes.
+    """A session written to a descriptor, which is never truncated or closed.
+
+    `patience` is the time in seconds that a slow reader may block a write; None means until a signal arrives.
     """
 
     def __init__(
@@ -40,20 +41,20 @@ class Outlet(Recorder):
 
     @property
     def unread(self) -> bool:
-        """Return the reader has gone."""
+        """Return whether the reader has closed the pipe."""
         if isinstance(self.error, BrokenPipeError):
             return True
         if self._descriptor is None:
             return False
         poll = self._poll()
-        poll.register(self._descriptor, 0)  # a pipe always reports that its reader has gone
+        poll.register(self._descriptor, 0)  # poll() always reports a closed reader
         return any(state & (select.POLLERR | select.POLLHUP) for _, state in poll.poll(0))
 
     def _wait(self, descriptor: int) -> None:
         poll = self._poll()
         poll.register(descriptor, select.POLLOUT)
         if not poll.poll(None if self.patience is None else 1000 * self.patience):
-            raise TimeoutError(errno.ETIMEDOUT, "nobody reads it")
+            raise TimeoutError(errno.ETIMEDOUT, "its reader does not respond")
 
     def _put(self, descriptor: int, data: memoryview) -> int:
         return self._write(descriptor, data[:_MIN_ROOM])
@@ -69,7 +70,7 @@ class Outlet(Recorder):
 
 
 class Inlet:
-    """A session read from a descriptor, which may end anywhere: its whole lines in order."""
+    """A session read from a descriptor, which may end anywhere: its complete lines in order."""
 
     def __init__(
         self,
@@ -130,12 +131,12 @@ class Inlet:
 
 
 class Listener:
-    """An inlet read by its own thread; `take()` never waits."""
+    """An inlet read by a separate thread; `take()` never waits."""
 
     def __init__(self, inlet: Inlet) -> None:
         self.inlet = inlet
-        self.over = False  # everything that arrived has been taken
-        self.refusal = ""  # why reading ended before the session did
+        self.over = False  # take() has returned everything
+        self.refusal = ""  # the reason if reading ended before the session
         self._lines: deque[Line] = deque()
         self._silent = Event()
         Thread(target=self._listen, name="stream", daemon=True).start()
@@ -157,7 +158,7 @@ class Listener:
 
 
 def piped(descriptor: int) -> Inlet:
-    """Standard input as a session. Raises Refused for a terminal."""
+    """Return standard input as a session. Raises Refused for a terminal."""
     if os.isatty(descriptor):
         raise Refused("there is no session on standard input; pipe one into it: fwtui run --stream | fwtui replay -")
     return Inlet(descriptor)

@@ -1,7 +1,7 @@
 """The playback clock of a recorded session: due times over a list of lines, without threads or a screen.
 
-Its caller keeps a Model of the lines applied so far and makes it agree with `index`: apply `lines[applied:index]` when the
-player went forwards, rebuild up to `index` when it went back.
+The caller owns a Model of the lines applied so far and makes it agree with `index`: it applies `lines[applied:index]` after a
+move forwards, and rebuilds the model up to `index` after a move back.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 class Player:
     """A position in a session that moves with wall-clock time while `playing`.
 
-    Positions are seconds of playback: recorded seconds, except that with `max_gap` no two events other than
-    telemetry are further apart than that (`between_runs`: only while no run goes on). File order is the order, so a time
-    that steps back counts as no time. With `stops` it pauses at each marker.
+    Positions are seconds of playback: recorded seconds, but `max_gap` limits gaps between events other than telemetry
+    (`between_runs`: only outside runs). Events are in file order; a time that steps back counts as a gap of 0. With `stops`
+    it pauses at each marker.
     """
 
     def __init__(self, lines: Iterable[Line], max_gap: float | None = None, between_runs: bool = False) -> None:
@@ -40,13 +40,13 @@ class Player:
         self.extend(lines)
 
     def extend(self, lines: Iterable[Line]) -> None:
-        """Append lines, of a session that is still running."""
+        """Append lines of a session that is still running."""
         latest = self._recorded[-1] if self._recorded else 0.0
         settled = self._places[Event][-1] + 1 if self._places[Event] else 0
         added = [*lines]
         first, places, recorded = len(self.lines), self._places, self._recorded
         self.lines += added
-        for index, line in enumerate(added, first):  # up to millions: this loop is kept minimal
+        for index, line in enumerate(added, first):  # up to millions of iterations
             event = line.payload
             latest = event.t if event.t > latest else latest
             recorded.append(latest)
@@ -64,7 +64,7 @@ class Player:
 
     @property
     def length(self) -> float:
-        """Recorded seconds of the last line, with all gaps."""
+        """Return the recorded seconds of the last line, with all gaps."""
         return self._recorded[-1] if self._recorded else 0.0
 
     @property
@@ -73,7 +73,7 @@ class Player:
 
     @property
     def time(self) -> float:
-        """Recorded seconds at the position."""
+        """Return the recorded seconds at the position."""
         return _between(self._due, self._recorded, self.position)
 
     def hurry(self, direction: int) -> None:
@@ -155,11 +155,11 @@ class Player:
         return bisect_left(self._places[kind], self.index), len(self._places[kind])
 
     def seek_run(self, run: int) -> bool:
-        """Jump to the start of the run of that number; False if there is none."""
+        """Jump to the start of the run of that number; return False if there is none."""
         return self._seek_first(RunStarted, lambda event: event.run == run)
 
     def seek_marker(self, text: str) -> bool:
-        """Jump to the marker of that number (from 1), or the first that contains the words; False if there is none."""
+        """Jump to the marker of that number (from 1), or to the first that contains the text; return False if there is none."""
         markers = self._places[Marker]
         if text.isdecimal() and text.isascii() and 1 <= int(text[:9]) <= len(markers):
             self._stand_after(markers[int(text[:9]) - 1])
@@ -177,12 +177,12 @@ class Player:
         self.position = self._due[index]
 
     def _goes_on(self, index: int) -> bool:
-        """Return True if a run is active before that line, which then is not idle."""
+        """Return whether a run is active before that line, so that the gap is not idle."""
         begun, done = (self._places[kind][: bisect_left(self._places[kind], index)][-1:] for kind in (RunStarted, RunDone))
         return self._between_runs and begun > done
 
     def _spread(self, settled: int) -> None:
-        """Due times of the lines from `settled` on; gaps between events longer than max_gap are shortened evenly."""
+        """Compute due times of the lines from `settled`; gaps between events longer than max_gap are shortened evenly."""
         if self.max_gap is None:
             self._due = self._recorded
             return

@@ -1,4 +1,4 @@
-"""Reads sessions from any source: size-limited and untrusted."""
+"""The reader of sessions from any source: size-limited and untrusted."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from fwtui.stream.events import FORMAT, VERSION, End, Header
 MAX_BYTES = 256 * 2**20
 MAX_UNPACKED = 16 * 2**20  # held in memory
 MAX_LINES = 2_000_000  # held in memory at once
-FEW_LINES = 400_000  # lines that every session may have, whatever its size
-MIN_MEAN = 100  # bytes of a line in a longer one; those of real sessions have 120 and more on average
+FEW_LINES = 400_000  # lines that a session of any size may have
+MIN_MEAN = 100  # minimum mean bytes per line in a longer session; real sessions have 120 or more
 WATCHED = 2000  # lines between progress reports
 LONGEST_NAME = 60  # characters of a path in an error message
 _CHUNK = 65536
@@ -42,7 +42,7 @@ class TooNew(Refused):
 
     def __init__(self, name: str, header: Header) -> None:
         newer = f"{name} has format version {header.version}"
-        super().__init__(f"{newer} and this fwtui reads up to {VERSION}; open it with a newer fwtui")
+        super().__init__(f"{newer} but this fwtui reads at most {VERSION}; open it with a newer fwtui")
         self.header = header
 
 
@@ -55,14 +55,14 @@ class Condition:
     damaged: int = 0
     duration: float = 0.0  # seconds, the greatest time seen
     end: End | None = None
-    cut: bool = False  # the file has more lines than are read
+    cut: bool = False  # the file exceeds the limit of lines
     most_lines: int = field(default=MAX_LINES, compare=False, repr=False)  # limit of lines
-    _most: int = field(default=0, init=False, compare=False, repr=False)  # lines that are read
+    _most: int = field(default=0, init=False, compare=False, repr=False)  # the current limit of lines
 
     def whole_lines(self, chunks: Iterable[bytes]) -> Iterator[Line]:
-        """Yield the undamaged lines in a session's bytes, counted here. A second header and lines after the end count as damage.
+        """Yield and count the undamaged lines in a session's bytes. A second header and lines after the end count as damaged.
 
-        They end, cut off, at the limit for the number of bytes: this program writes fewer.
+        Reading stops at the limit of lines for the number of bytes, which no session of this program reaches.
         """
         for item in decode_lines(self._weighed(chunks)):
             if self.whole + self.damaged >= self._most:
@@ -92,37 +92,37 @@ class Condition:
 
     @property
     def closed(self) -> bool:
-        """Return the recorder wrote an end, and every line it counted is present and undamaged."""
+        """Return whether the recorder wrote an end, and every line it counted is present and undamaged."""
         intact = not (self.damaged or self.torn or self.cut)
         return intact and self.end is not None and self.end.events == self.whole - 1
 
     @property
     def dropped(self) -> int:
-        """Events lost before they reached the recorder."""
+        """Return the number of events lost before they reached the recorder."""
         return self.end.dropped if self.end else 0
 
     @property
     def complete(self) -> bool:
-        """Closed, and no event was lost before the file."""
+        """Return whether the session is closed and no event was lost before it was written."""
         return self.closed and not self.dropped
 
     @property
     def missing(self) -> str:
-        """Describe what a session lacks that was read to its end; empty if it is complete."""
+        """List the faults of a session that was read to its end; empty if it is complete."""
         faults = []
         if self.damaged:
-            faults.append(f"{units.counted(self.damaged, 'damaged line')} left out")
+            faults.append(f"{units.counted(self.damaged, 'damaged line')} skipped")
         if self.cut:
-            faults.append(f"it has more than {self.whole + self.damaged:,} lines, the limit for its size; the rest is left out")
+            faults.append(f"it has more than {self.whole + self.damaged:,} lines, the limit for its size; the rest is skipped")
             return "; ".join(faults)
         if self.torn:
-            faults.append("the last line is incomplete and left out")
+            faults.append("the last line is incomplete and skipped")
         if self.end is None:
             faults.append("there is no end line, so later events may be missing")
         elif self.end.events != self.whole - 1:
-            faults.append(f"the end counts {units.counted(self.end.events, 'event')} before it and {self.whole - 1} are here")
+            faults.append(f"the end counts {units.counted(self.end.events, 'event')} before it, but {self.whole - 1} are present")
         if self.dropped:
-            faults.append(f"{units.counted(self.dropped, 'event')} had been lost before")
+            faults.append(f"{units.counted(self.dropped, 'event')} were lost before they were recorded")
         return "; ".join(faults)
 
 
@@ -138,7 +138,7 @@ class SessionFile:
     """An open session file, which may be packed by gzip: regular, size-limited, with a header of a known version."""
 
     def __init__(self, name: str, descriptor: int, most_unpacked: int = MAX_UNPACKED) -> None:
-        """Raise Refused if it is not a session, or a packed one of more bytes than those."""
+        """Raise Refused if it is not a session, or is compressed and larger than `most_unpacked` bytes."""
         self.name = name
         self._descriptor = descriptor
         self._unpacked: bytes | None = None
@@ -146,9 +146,9 @@ class SessionFile:
         self.condition = Condition()  # of the lines read so far
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise Refused(f"{name} is not a regular file; give a session file")
+            raise Refused(f"{name} is not a regular file; pass a session file")
         if status.st_size > MAX_BYTES:
-            raise Refused(f"{name} has {status.st_size} bytes, more than the limit of {MAX_BYTES}; give a smaller session")
+            raise Refused(f"{name} has {status.st_size} bytes, more than the limit of {MAX_BYTES}; pass a smaller session")
         self._unpacked = _unpacked(name, descriptor, most_unpacked) if self._read(0, len(_GZIP)) == _GZIP else None
         self.size = status.st_size if self._unpacked is None else len(self._unpacked)
         line, newline, _ = self._read(0, MAX_LINE + 1).partition(b"\n")
@@ -156,7 +156,7 @@ class SessionFile:
         self.torn = self._read(self.size - 1, 1) != b"\n"
 
     def lines(self, condition: Condition | None = None) -> Iterator[Line]:
-        """Return the undamaged lines from the beginning, up to the most that are read, counted in a new `condition`."""
+        """Return the undamaged lines from the beginning, up to the limit, counted in a new `condition`."""
         self.condition = Condition(self.torn) if condition is None else condition
         return self.condition.whole_lines(self._chunks())
 
@@ -175,7 +175,7 @@ class SessionFile:
 
 
 def _unpacked(name: str, descriptor: int, most: int) -> bytes:
-    """Return the text of a packed session; of one that was cut off, what can be unpacked.
+    """Decompress a session; a truncated one as far as possible.
 
     Raises Refused if it is damaged or too large.
     """
@@ -210,7 +210,7 @@ def first_line(name: str, raw: bytes) -> Header:
 
 @contextmanager
 def open_session(path: str | os.PathLike[str]) -> Iterator[SessionFile]:
-    """The session at that path, open within the block. Raises Refused if it is not a session, TooNew for a later version."""
+    """Open a session for the block. Raises Refused if it is not a session, TooNew for a later version."""
     name = sanitise(os.fspath(path)) or "''"
     if len(name) > LONGEST_NAME:  # keep the message short: no folders
         name = f"…/{truncate(os.path.basename(name), LONGEST_NAME)}"
@@ -226,15 +226,16 @@ def open_session(path: str | os.PathLike[str]) -> Iterator[SessionFile]:
 def load(
     path: str | os.PathLike[str], watch: Callable[[float], None] = lambda share: None, for_screen: bool = False
 ) -> LoadedSession:
-    """Return all of the session at that path, up to the most lines that are read; raises like open_session().
-    `watch` is called regularly with the share read (0..1); an exception from it ends the reading.
-    The lines of a session that is read `for_screen` are packed.
+    """Load a session, up to the limit of lines; raise the errors of open_session().
+
+    `watch` is called regularly with the share read (0 to 1); its exceptions end the reading. With `for_screen` the lines
+    are packed.
     """
     with open_session(path) as session, gc_pause.paused():
         result = LoadedSession(session.torn, header=session.header, lines=[])
         lines = session.lines(result)
         if for_screen:
-            lines = map(Line.packed, lines)  # each at once: two thousand events of the largest take 150 MB
+            lines = map(Line.packed, lines)  # immediately: two thousand unpacked events of the largest kind take 150 MB
         while some := [*islice(lines, WATCHED)]:
             result.lines += some
             watch(session.offset / session.size)

@@ -1,4 +1,4 @@
-"""The one way to write a session: a header, lines, and an end that counts them; the same bytes go into files and pipes."""
+"""The writer of sessions: a header, lines, and an end that counts them, with the same bytes in files and pipes."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ class SessionWriter:
     """A session being written.
 
     Every write is unbuffered, so accepted lines survive the death of this process; the end is also synced to disk. The
-    first failure ends the session for good: what was partly written is cut off, `failure` says why, and `error` is its
-    cause. Nothing else is raised but Stopped, after which the rest of an unfinished line is written before the next one.
+    first failure ends the session for good: a partly written line is cut off, `failure` states the reason, and `error` is
+    its cause. Only Stopped is raised; afterwards an unfinished line is completed before the next one.
     """
 
-    began = 0.0  # session time at the time 0 of what is written
+    began = 0.0  # session time at time 0 of the file
 
     def __init__(self, path: Path, descriptor: int, header: bytes, t: float = 0.0) -> None:
-        """`header` is its first line, newline included, of time `t`; the descriptor is closed with the session."""
+        """Begin with `header`, a line with newline at time `t`; close() also closes the descriptor."""
         self.path = path
         self.failure: str | None = None
         self.error: OSError | None = None
         self.bytes = 0
         self.events = 0  # lines written, header included
         self._descriptor: int | None = descriptor
-        with suppress(OSError):  # best effort: there may be no locks, or the file may be locked already
+        with suppress(OSError):  # best effort: the file system may lack locks, or the file may be locked already
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._latest = t
         self._rest = memoryview(b"")  # unwritten bytes of lines
@@ -57,7 +57,7 @@ class SessionWriter:
         self._latest = max(self._latest, t)
 
     def copy(self, lines: Iterable[tuple[bytes, float]]) -> None:
-        """Write many sealed lines, without their newlines, and their times. Raises OSError at the first failure."""
+        """Write sealed lines without newlines, each with its time. Raises OSError at the first failure."""
         block, size = [], 0
         for raw, t in lines:
             block.append(raw)
@@ -76,7 +76,7 @@ class SessionWriter:
             raise self.error
 
     def close(self, reason: str = "closed", dropped: int = 0, t: float | None = None) -> None:
-        """Write the end, unless the recording failed, and close the file; a second call does nothing.
+        """Write the end unless the recording failed, and close the file; a second call has no effect.
 
         `dropped` counts events lost before they arrived here; `t` is the end's time on the clock of the session, by default
         that of the last line.
@@ -104,7 +104,7 @@ class SessionWriter:
         self._finish()
 
     def _finish(self) -> None:
-        """Write the rest of the unfinished lines, and count them; a signal may come between their parts."""
+        """Write the rest of the unfinished lines and count them; a signal may interrupt it."""
         try:
             while self._rest and self._descriptor is not None:
                 self._wait(self._descriptor)
@@ -124,7 +124,7 @@ class SessionWriter:
         """Wait until some bytes can be written. Raises OSError."""
 
     def _put(self, descriptor: int, data: memoryview) -> int:
-        """Write some of the bytes; return how many. Raises OSError."""
+        """Write some of the bytes and return their number. Raises OSError."""
         return os.write(descriptor, data)
 
     def _check_there(self, descriptor: int) -> None:
@@ -133,7 +133,7 @@ class SessionWriter:
             raise FileNotFoundError(errno.ENOENT, f"{sanitise(self.path.name)} was deleted")
 
     def _take_back(self, descriptor: int) -> None:
-        """Cut what is partly written off the file. Raises OSError."""
+        """Cut a partly written line off the file. Raises OSError."""
         os.ftruncate(descriptor, self.bytes)
 
     def _sync(self) -> None:
@@ -159,7 +159,7 @@ class SessionWriter:
             return
         self.error = error
         deleted = isinstance(error, FileNotFoundError)
-        saved_part = "" if deleted else f", {units.counted(self.events, 'event')} kept in {sanitise(self.path.name)}"
+        saved_part = "" if deleted else f", {units.counted(self.events, 'event')} saved in {sanitise(self.path.name)}"
         self.failure = f"recording stopped: {os_error_reason(error)}{saved_part}"
         if self._descriptor is not None:
             with suppress(OSError):
@@ -168,7 +168,7 @@ class SessionWriter:
 
 
 def in_use(path: Path) -> bool:
-    """Return True if a recorder of any process is writing it."""
+    """Return whether a recorder of any process is writing the file."""
     with suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
@@ -197,10 +197,10 @@ class Thinned:
 
 
 class Recorder(SessionWriter):
-    """A session being recorded: each line as it comes; a finished run is also synced to disk.
+    """A session being recorded: each line is written at once; a finished run is also synced to disk.
 
     `telemetry_hz` thins telemetry to at most that rate; a header that is a Line is copied unchanged. Recorded times are
-    those of the lines minus `began`, so a recording that begins mid-session starts at 0.
+    relative to `began`, so a recording that begins mid-session starts at 0.
     """
 
     def __init__(
@@ -215,7 +215,7 @@ class Recorder(SessionWriter):
         self.began = began
         self.thinned = Thinned(telemetry_hz)
         self._codes: dict[str, CodeText] = {}  # last recorded text of each kernel function
-        self._parts: dict[int, list[tuple[int, int]]] = {}  # the bytes of each run's lines, and of later ones, by its number
+        self._parts: dict[int, list[tuple[int, int]]] = {}  # run number -> byte ranges of its lines
         raw, t = (header.raw + b"\n", header.event.t) if isinstance(header, Line) else (encode(header), header.t)
         super().__init__(path, descriptor, raw, t)
         self._prefaced = False  # the whole preface is synced to disk at once
@@ -236,10 +236,10 @@ class Recorder(SessionWriter):
         slug: str = "session",
         began: float = 0.0,
     ) -> Self:
-        """A new session at exactly that path, else as `YYYYmmdd-HHMMSS-slug.fwt.jsonl` (UTC) in the folder, by default the
-        user's own.
+        """Create a session at exactly that path, or `YYYYmmdd-HHMMSS-slug.fwt.jsonl` (UTC) in the folder.
 
-        `preface` has the lines that a reader needs if the recording begins mid-session, such as the latest Device. Raises
+        The default folder is the user's own.
+        `preface` contains the lines that a reader needs if the recording begins mid-session, such as the latest Device. Raises
         Refused if the file exists or cannot be created or written.
         """
         if path is None:
@@ -262,7 +262,7 @@ class Recorder(SessionWriter):
         return recorder
 
     def write(self, line: Line) -> None:
-        """Append one line unchanged. The header or end of another session is left out."""
+        """Append one line unchanged; skip the header or end of another session."""
         if isinstance(line.event, (Header, End)):
             return
         if isinstance(line.event, Telemetry) and self.thinned.is_surplus(line.event):
@@ -289,7 +289,7 @@ class Recorder(SessionWriter):
             self._sync()
 
     def events_of(self, run: int) -> list[Event]:
-        """Return the events of a run that has ended, on the clock of the session; none if they are not there."""
+        """Return the events of a finished run, on the clock of the session; none if they were not recorded."""
         lines: list[Line] = []
         try:
             with self.path.open("rb") as file:
@@ -302,12 +302,12 @@ class Recorder(SessionWriter):
 
 
 def safe_slug(text: str) -> str:
-    """Return the text as a part of a file name: 1 to 60 of a-z, 0-9 and single hyphens."""
+    """Convert text to a part of a file name: 1 to 60 characters of a-z, 0-9 and single hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60].strip("-") or "session"
 
 
 def _new_name(folder: Path, slug: str) -> tuple[Path, int]:
-    """Return a new file named after the time and the slug, and its descriptor. Raises Refused."""
+    """Create a file named after the time and the slug; return its path and descriptor. Raises Refused."""
     stem = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{safe_slug(slug)}"
     make(folder)
     for number in range(1, _MAX_SAME_NAME + 1):

@@ -183,7 +183,7 @@ class TestFullDisk:
     @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
     def test_a_full_device_stops_the_recording_and_raises_nothing(self) -> None:
         session = Recorder(Path("/dev/full"), os.open("/dev/full", os.O_WRONLY), HEADER)
-        assert session.failure == "recording stopped: no space left on device, 0 events kept in full"
+        assert session.failure == "recording stopped: no space left on device, 0 events saved in full"
         session.write(self.notice("more"))
         session.close()
         assert (session.events, session.bytes) == (0, 0)
@@ -194,7 +194,7 @@ class TestFullDisk:
             Recorder.at(None, HEADER, folder=tmp_path, slug="s")
         assert list(tmp_path.iterdir()) == []
         (tmp_path / "file").write_text("")
-        with pytest.raises(Refused, match=r"file/sub cannot be made: not a directory; choose another one"):
+        with pytest.raises(Refused, match=r"file/sub cannot be created: not a directory; choose another one"):
             Recorder.at(None, HEADER, folder=tmp_path / "file" / "sub", slug="s")
         with pytest.raises(Refused, match=r"absent/s cannot be recorded to: no such file or directory; choose another path"):
             Recorder.at(tmp_path / "absent" / "s", HEADER)
@@ -212,7 +212,7 @@ class TestFullDisk:
         taken = iter([10])
         disk(write=lambda fd, data: write(fd, data[: next(taken, 0)]))
         session.write(self.notice("half of this"))
-        assert session.failure == "recording stopped: no space left on device, 2 events kept in s"
+        assert session.failure == "recording stopped: no space left on device, 2 events saved in s"
         monkeypatch.undo()
         session.write(self.notice("there is room again, but a gap would lie"))
         session.close()
@@ -229,7 +229,7 @@ class TestFullDisk:
         session = Recorder.at(tmp_path / "s", HEADER)
         disk(fsync=failing(errno.EIO))
         session.write(codec.as_line(events.RunDone(t=1, run=1, outcome="done")))
-        assert session.failure == "recording stopped: input/output error, 2 events kept in s"
+        assert session.failure == "recording stopped: input/output error, 2 events saved in s"
         session.close()
 
     @pytest.mark.parametrize("limit", [1000, *(pytest.param(limit, marks=pytest.mark.slow) for limit in (200, 1024, 5000))])
@@ -251,7 +251,7 @@ class TestFullDisk:
         command = [sys.executable, "-B", "-c", program, str(path), str(limit)]
         answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
         kept, _, failure = answer.stdout.strip().partition(" ")
-        assert failure == f"recording stopped: file too large, {units.counted(int(kept), 'event')} kept in s"
+        assert failure == f"recording stopped: file too large, {units.counted(int(kept), 'event')} saved in s"
         loaded = load(path)
         assert len(loaded.lines) == int(kept) >= 1
         assert [getattr(line.event, "text", "") for line in loaded.lines[1:]] == [f"event {i}" for i in range(int(kept) - 1)]

@@ -117,7 +117,7 @@ def test_a_truncated_stream_is_printed_as_far_as_possible_and_fails(tmp_path: Pa
     child = fwtui(tmp_path, "replay", "-", "--json", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     out, words = child.communicate(whole[:-40], timeout=60)
     assert child.returncode == 1 and out.count(b"\n") == 1
-    assert words.startswith(b"fwtui: the session on standard input is incomplete: the last line is incomplete and left out;")
+    assert words.startswith(b"fwtui: the session on standard input is incomplete: the last line is incomplete and skipped;")
 
 
 def test_a_terminal_gets_no_stream(tmp_path: Path) -> None:

@@ -354,7 +354,7 @@ def test_a_full_disk_stops_the_recording_and_not_the_run(live: Live, tmp_path: P
     )
     assert done.returncode == 5, done.stderr
     assert [json.loads(line)["verified"] for line in done.stdout.splitlines()] == [True, True]
-    assert done.stderr.count("recording stopped: ") == 1 and "events kept in full.fwt.jsonl" in done.stderr
+    assert done.stderr.count("recording stopped: ") == 1 and "events saved in full.fwt.jsonl" in done.stderr
     loaded = load(path)
     assert path.stat().st_size <= 2500 and loaded.damaged == 0 and not loaded.torn and not loaded.closed
     assert len(loaded.lines) > 3

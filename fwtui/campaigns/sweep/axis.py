@@ -1,4 +1,4 @@
-"""An axis of a sweep, with its values as the form writes them."""
+"""The axes of a sweep, with values in the form's syntax."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ MAX_VALUES = 100
 
 
 class SweepAxis(NamedTuple):
-    """`values` are in order, each once."""
+    """An axis of a sweep and its distinct values in order."""
 
     name: str
     values: tuple[str, ...]
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of everything that can be swept."""
+    """Return the names of all possible axes."""
     options = dict.fromkeys(o.name for kernel in known_kernels().values() for o in kernel.options)
     return (*NAMES, *options)
 
@@ -44,14 +44,14 @@ def amounts(name: str) -> bool:
 def read_axis(name: str, text: str, kernels: Sequence[Kernel]) -> SweepAxis:
     """Return the axis from a user's text: 256,512 or, for n, 256..4096 (doubling) or 256..4096+256, or all. Raises Refused."""
     if name not in names():
-        raise Refused(f"{quoted(name)} cannot be swept; choose among {', '.join(names())}")
+        raise Refused(f"{quoted(name)} cannot be swept; choose one of {', '.join(names())}")
     parts = [part.strip() for part in text.split(",") if part.strip()]
     read = _range if name == "n" else lambda word: [_value(name, word)]
     values = _all(name, kernels) if parts == [ALL] else [value for part in parts for value in read(part)]
     if not values:
         raise Refused(f"{name} has no values to sweep; pass some, separated by commas")
     if len(values) > MAX_VALUES:
-        raise Refused(f"{name} has {len(values)} values, and a sweep takes {MAX_VALUES}; give fewer")
+        raise Refused(f"{name} has {len(values)} values, and a sweep takes at most {MAX_VALUES}; pass fewer")
     return SweepAxis(name, tuple(_sorted(name, values)))
 
 
@@ -86,7 +86,7 @@ def varied(experiments: Iterable[Experiment]) -> tuple[SweepAxis, ...]:
 
 
 def _hidden(experiments: Sequence[Experiment], axes: Sequence[SweepAxis]) -> Iterator[SweepAxis]:
-    """Yield a key of fields that cannot be swept but distinguish graphs that agree on all axes."""
+    """Yield an axis for fields that cannot be swept but distinguish graphs with equal values on all axes."""
     alike: dict[tuple[str, ...], list[Experiment]] = {}
     for e in experiments:
         alike.setdefault(tuple(value(e, axis.name) for axis in axes), []).append(e)
@@ -96,7 +96,7 @@ def _hidden(experiments: Sequence[Experiment], axes: Sequence[SweepAxis]) -> Ite
 
 
 def _value(name: str, text: str) -> str:
-    """Return the value as the form would write it."""
+    """Convert a value to the form's syntax."""
     field = BY_NAME.get(name)
     if name == DEVICES:
         return str(_devices(text))
@@ -106,12 +106,12 @@ def _value(name: str, text: str) -> str:
     offered = sorted({v for o in options for v in o.values})
     read = next((v for o in options if (v := o.read(text)) in o.values), None)
     if read is None:
-        raise Refused(f"{name} {excerpt(text)} is offered by no kernel; choose among {', '.join(map(str, offered))}")
+        raise Refused(f"{name} {excerpt(text)} is not supported by any kernel; choose one of {', '.join(map(str, offered))}")
     return str(read)
 
 
 def on_devices(count: int, kernel: Kernel) -> str:
-    """Return the first devices of a machine, as the field writes them; one device is no list."""
+    """Return the first devices of a machine in the syntax of the field, which is empty for one device."""
     return ",".join("cpu" if kernel.backend == "cpu" else str(gpu) for gpu in range(count)) if count > 1 else ""
 
 
@@ -133,7 +133,7 @@ def _range(text: str) -> list[str]:
     if plus:
         sizes = range(low, high + 1, int(_value("n", step)))
         if len(sizes) > MAX_VALUES:
-            raise Refused(f"n {excerpt(text)} has {len(sizes)} values, and a sweep takes {MAX_VALUES}; take larger steps")
+            raise Refused(f"n {excerpt(text)} has {len(sizes)} values, and a sweep takes at most {MAX_VALUES}; use larger steps")
         return [str(n) for n in sizes]
     return [str(low << doubled) for doubled in range((high // low).bit_length())]
 

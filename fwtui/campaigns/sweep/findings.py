@@ -1,4 +1,4 @@
-"""Findings from many runs: how time grows with n, break-evens between kernels, and the fastest."""
+"""Findings from many runs: the growth of time with n, crossovers between kernels, and the fastest configuration."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ At = TypeVar("At", int, float)  # a value on an axis
 
 
 class Fit(NamedTuple):
-    """Time grows with n^exponent between two sizes; `error` is the exponent's standard error."""
+    """A power law: time ~ n^exponent between two sizes, with the standard error of the exponent."""
 
     exponent: float
     error: float
@@ -40,15 +40,15 @@ class Fit(NamedTuple):
 
 
 class BreakEven(NamedTuple):
-    """`late` is SLOWER than `early` at `low`, and FASTER from `high` on; `at` is where their lines cross, on the axis."""
+    """A crossover: `late` is SLOWER than `early` at `low` and FASTER from `high`; `at` is the estimated crossover."""
 
     early: str
     late: str
     low: float
     high: float
     at: float
-    seconds: float  # at which their lines cross
-    copies: bool  # whether the copies to and from the GPU count
+    seconds: float  # time at the crossover
+    copies: bool  # True: copies to and from the GPU are included
     caveat: str = ""  # a value above `high` with an unclear verdict
     axis: str = "n"
 
@@ -61,7 +61,7 @@ class BreakEven(NamedTuple):
 
     @property
     def place(self) -> str:
-        """n = 512."""
+        """Format the crossover: n = 512."""
         return f"{self.axis} = {axis_text(self.axis, self.at)}"
 
 
@@ -73,12 +73,12 @@ class SweepSeries(NamedTuple):
 
     @property
     def runs(self) -> dict[float, Run]:
-        """Value on the axis -> the run that counts."""
+        """Return the run for each value on the axis."""
         return {x: run for x, run in self.points if run.counts}
 
     @property
     def seconds(self) -> dict[float, float]:
-        """Value on the axis -> seconds of the run that counts."""
+        """Return the seconds for each value on the axis."""
         return {x: run.seconds for x, run in self.runs.items() if run.seconds}
 
 
@@ -88,7 +88,7 @@ class Findings(NamedTuple):
     best: str
     fits: dict[str, Fit]
     break_evens: tuple[BreakEven, ...]
-    unclear: tuple[str, ...]  # possible break-evens, and why they are unclear
+    unclear: tuple[str, ...]  # possible crossovers, each with the reason for the uncertainty
     best_rates: dict[int, float]
     scalings: tuple[Scaling, ...] = ()
 
@@ -113,7 +113,7 @@ class Findings(NamedTuple):
 
 
 def finished(model: Model) -> list[Run]:
-    """Return the latest run with a time of each experiment, verified or not."""
+    """Return the latest timed run of each experiment, verified or not."""
     latest = {identity(r.experiment): r for r in model.runs.values() if r.state == "done" and r.seconds and r.n}
     return list(latest.values())
 
@@ -131,16 +131,17 @@ def fit(points: Mapping[At, float]) -> Fit | None:
 
 
 def bracket(wins: Mapping[At, bool]) -> tuple[At | None, At | None]:
-    """The two values around a break-even: the largest lost one, and the smallest won one above it; None if there is none."""
+    """Return the largest value without a win and the smallest win above it, each None if there is none."""
     low = max((n for n in wins if not wins[n]), default=None)
     high = min((n for n in wins if wins[n] and (low is None or n > low)), default=None)
     return low, high
 
 
 def break_even(model: Model, one: SweepSeries, other: SweepSeries, axis: str = "n") -> BreakEven | str | None:
-    """Return the value on the axis at which the faster of the two changes; None without common values or without a change.
-    If a change is only apparent, without a clear comparison on one side, a sentence says so. Between two values both are
-    taken as straight lines in log time over the log of the value. If only one of them computes on a GPU, its copies count.
+    """Return the crossover of two series on the axis; None without common values or without a change of the winner.
+
+    If the comparison on one side is not clear, return a sentence about the uncertainty. Between two values the times are
+    interpolated linearly, both in logarithms. If only one series is from a GPU, its copies are included.
     """
     copies = len({run.backend for s in (one, other) for _, run in s.points}) > 1
     first, second = (_timed(s, copies) for s in (one, other))
@@ -164,7 +165,7 @@ def break_even(model: Model, one: SweepSeries, other: SweepSeries, axis: str = "
         return f"{late.name} may overtake {early.name} {between}"
     ends = clear_low, clear_high
     (theirs, ours), (theirs_after, ours_after) = (seconds[n] for n in ends)
-    lead = math.log(ours) - math.log(theirs)  # a quotient of made-up times may overflow
+    lead = math.log(ours) - math.log(theirs)  # times from a forged session may overflow as a quotient
     behind = math.log(theirs_after) - math.log(ours_after)
     share = lead / (lead + behind)
     at, height = (math.exp((1 - share) * math.log(a) + share * math.log(b)) for a, b in (ends, (ours, ours_after)))
@@ -175,12 +176,12 @@ def break_even(model: Model, one: SweepSeries, other: SweepSeries, axis: str = "
 
 
 def axis_text(axis: str, at: float) -> str:
-    """Return a value on that axis."""
+    """Format a value on that axis."""
     return f"{100 * at:.2g}%" if axis == "density" else f"{at:.0f}"
 
 
 def _timed(series: SweepSeries, copies: bool) -> dict[float, tuple[Run, float]]:
-    """Value on the axis -> the run that counts and its seconds, optionally with copies in every pass."""
+    """Return run and seconds for each value on the axis, optionally including copies."""
     by_amount: dict[float, tuple[Run, float]] = {}
     for n, run in series.runs.items():
         seconds = run.end_to_end if copies else run.seconds
@@ -221,7 +222,7 @@ def findings(model: Model, runs: Sequence[Run]) -> Findings:
 
 
 def _crossings(model: Model, lines: Sequence[SweepSeries], axis: str) -> Iterator[BreakEven | str]:
-    """Return the pairs that contain the winner at the largest value; series that always lose get no sentence."""
+    """Yield the crossovers of the winner at the largest value with each other series."""
     largest = max((at for line in lines for at in line.seconds), default=0.0)
     winner = min((line for line in lines if largest in line.seconds), key=lambda line: line.seconds[largest], default=None)
     for line in lines:
@@ -232,7 +233,7 @@ def _crossings(model: Model, lines: Sequence[SweepSeries], axis: str) -> Iterato
 
 
 def best(model: Model, runs: Iterable[Run]) -> str:
-    """Return the fastest configuration at the largest size that several ran at, in one sentence; else empty."""
+    """Describe the fastest configuration at the largest size with several runs; empty if there is none."""
     counted = [r for r in runs if r.counts]
     if not counted:
         return ""
@@ -253,6 +254,6 @@ def best(model: Model, runs: Iterable[Run]) -> str:
 
 
 def describe_choices(experiment: Experiment, axes: Sequence[SweepAxis]) -> str:
-    """Return the experiment by its distinguishing choices: katz-kider, tile 32."""
+    """Describe an experiment by its choices on the axes: katz-kider, tile 32."""
     names = [named(a.name, text) for a in axes if a.name not in ("kernel", "n") and (text := value(experiment, a.name))]
     return ", ".join([experiment.kernel, *names])

@@ -35,7 +35,7 @@ class Grid:
     def __init__(self, base: Experiment, axes: Sequence[SweepAxis], settle_here: Settle):
         """Raises Refused if there are too many cells, or none of them can run."""
         if (count := prod(len(axis.values) for axis in axes)) > MAX_CELLS:
-            raise Refused(f"these axes have {count} cells, and a sweep takes {MAX_CELLS}; give fewer values")
+            raise Refused(f"these axes have {count} cells, and a sweep takes at most {MAX_CELLS}; pass fewer values")
         self.base = base
         self.axes = tuple(axes)
         cells = [_cell(base, self.axes, at, settle_here) for at in product(*(axis.values for axis in axes))]
@@ -51,11 +51,11 @@ class Grid:
 
     @property
     def title(self) -> str:
-        """n 256,512,1024 x tile 16,32"""
+        """Format the axes: n 256,512,1024 x tile 16,32."""
         return " x ".join(f"{axis.name} {','.join(axis.values)}" for axis in self.axes)
 
     def at(self, place: Mapping[str, str]) -> GridCell:
-        """Return the cell with these values; the first value on an axis that is not named."""
+        """Return the cell with these values, with the first value on every other axis."""
         return self.cells[tuple(place.get(axis.name, axis.values[0]) for axis in self.axes)]
 
     def _turn(self, cell: GridCell) -> tuple[float, ...]:
@@ -115,7 +115,7 @@ def _cell(base: Experiment, axes: Sequence[SweepAxis], at: tuple[str, ...], sett
 
 
 def _experiment(base: Experiment, at: dict[str, str]) -> Experiment:
-    """Return the base with these values; a different kernel brings its own tile, options, launch mode and types."""
+    """Return the base with these values; a different kernel has its default tile, options, launch mode and types."""
     kernel = kernel_named(at.get("kernel", base.kernel))
     offered = {o.name for o in kernel.options}
     wished = {**base.options, **{name: int(text) for name, text in at.items() if name in offered}}

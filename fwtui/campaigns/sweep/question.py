@@ -1,4 +1,4 @@
-"""Questions that a sweep answers, each as the values that it varies: on GPUs, and on a CPU."""
+"""Questions that a sweep answers, each with its axes on GPUs and on a CPU."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class SweepQuestion(NamedTuple):
-    """Its words, and by backend the texts of the form's rows."""
+    """A question, and for each backend the values of the form."""
 
     text: str
     texts: Mapping[str, Mapping[str, str]]

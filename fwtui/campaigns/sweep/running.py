@@ -16,11 +16,11 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
 MIN_WITHIN, MAX_WITHIN = 1, 86400  # seconds
-PASSES_SECONDS = 1.0  # per cell by default: many cells are more useful than many passes
+PASSES_SECONDS = 1.0  # default per cell: many cells are more useful than many repetitions
 
 
 class Sweep:
-    """Call `tick()` often. Finished cells are not run again; those that would take too long are left out, smaller ones run."""
+    """A running sweep; call `tick()` often. Finished cells are not repeated, and cells that would exceed the time are skipped."""
 
     def __init__(
         self,
@@ -30,19 +30,19 @@ class Sweep:
         clock: Callable[[], float] = time.monotonic,
         earlier: Sequence[Model] = (),
     ):
-        """`within`: seconds for all runs together; `earlier`: sessions of this machine, whose runs count as done.
+        """Prepare a sweep of `within` seconds in all; runs in `earlier`, sessions of this machine, count as done.
 
         Raises Refused for an invalid time.
         """
         if not MIN_WITHIN <= within <= MAX_WITHIN:
-            raise Refused(f"{within:g} s for a sweep is outside {MIN_WITHIN} to {MAX_WITHIN}; choose a time in between")
+            raise Refused(f"{within:g} s for a sweep is outside {MIN_WITHIN} to {MAX_WITHIN}; choose a time in this range")
         self.source = source
         self.grid = grid
         self.queue = Queue(source, within, clock, most=inf)
         self._runner = Runner(self.queue, iter(()), self._skip)
         self.earlier_runs = KnownRuns(source.model, earlier)
         self.current: GridCell | None = None  # cell of the current run
-        self.left_out: dict[tuple[object, ...], str] = {}  # why cells were not run, by their experiment's identity
+        self.left_out: dict[tuple[object, ...], str] = {}  # reasons for skipped cells, by the identity of their experiment
 
     @property
     def going(self) -> bool:
@@ -50,7 +50,7 @@ class Sweep:
 
     @property
     def done(self) -> int:
-        """Experiments whose run is over."""
+        """Return the number of finished experiments."""
         return sum(self.ended(cell) for cell in self.grid.order)
 
     def run(self, cell: GridCell) -> Run | None:
@@ -82,7 +82,7 @@ class Sweep:
         self._runner.tick()
 
     def _wanted(self) -> Iterator[Settled]:
-        """Yield the next cell's experiment, and note what became of its run; stop the clock when none is left."""
+        """Yield the next cell's experiment and record its result; stop the clock after the last one."""
         while self.going:
             cell = next((c for c in self.grid.order if c.key not in self.left_out and not self.ended(c)), None)
             if cell is None or cell.experiment is None:

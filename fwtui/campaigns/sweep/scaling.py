@@ -13,7 +13,7 @@ from fwtui.stream.run import Run
 
 
 class Point(NamedTuple):
-    """A run, and how it compares with the one on fewest devices: relaxations/s, and the same for each device."""
+    """A run, and its speedup and efficiency relative to the run on fewest devices."""
 
     run: Run
     ranks: int
@@ -30,7 +30,7 @@ class Scaling(NamedTuple):
     @property
     def sentence(self) -> str:
         last = self.points[-1]
-        result = f"{self.name}: {last.ranks} devices do {units.gain(last.speedup)} the relaxations/s of {self.points[0].ranks}"
+        result = f"{self.name}: {last.ranks} devices reach {units.gain(last.speedup)} the relaxations/s of {self.points[0].ranks}"
         return f"{result}, efficiency {units.percent(last.efficiency)}."
 
     def data(self) -> dict[str, object]:

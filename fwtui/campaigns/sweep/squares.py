@@ -1,4 +1,4 @@
-"""Runs laid out over one axis and everything else, for a heat map and its curves."""
+"""Runs arranged by the x axis and by all other values, for a heat map and its curves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WAITING, RUNNING, LEFT_OUT, ENDED, NOTHING = "waiting", "running", "left out", "
 
 
 class Square(NamedTuple):
-    """A square: the state of its cell and its run, or the reason why there is no run."""
+    """The state of a cell, and its run or the reason for not running it."""
 
     state: str = NOTHING
     run: Run | None = None
@@ -34,7 +34,7 @@ class SweepRow(NamedTuple):
 
 
 class Squares(NamedTuple):
-    """All rows over one axis; axes with a single value are left out of the names."""
+    """All rows over one axis; names omit axes with a single value."""
 
     across: SweepAxis
     rows: tuple[SweepRow, ...]
@@ -57,7 +57,7 @@ class Squares(NamedTuple):
 
     @property
     def best_place(self) -> tuple[int, int]:
-        """Row and column of the run with the greatest speed; the first square if some have not run yet, or none counts."""
+        """Return row and column of the fastest run; the first square if some have not run yet or no run is valid."""
         squares = {(row, column): s for row, row_of in enumerate(self.rows) for column, s in enumerate(row_of.squares)}
         if any(square.state in (WAITING, RUNNING) for square in squares.values()):
             return 0, 0
@@ -71,7 +71,7 @@ def speed(run: Run) -> float:
 
 
 def of_sweep(sweep: Sweep, axis_name: str = "") -> Squares:
-    """Return a sweep's cells, run or not; rows without any cell that can run are left out."""
+    """Return a sweep's cells, run or not; rows without a cell that can run are omitted."""
     axes = [axis for axis in sweep.grid.axes if len(axis.values) > 1] or list(sweep.grid.axes[:1])
     across, others = _across(axes, axis_name)
     rows: dict[tuple[object, ...], SweepRow] = {}
@@ -118,7 +118,7 @@ def _across(axes: Sequence[SweepAxis], name: str) -> tuple[SweepAxis, list[Sweep
 
 
 def _row(axes: Sequence[SweepAxis], experiment: Experiment, across: SweepAxis, squares: Sequence[Square]) -> SweepRow:
-    """Return the squares, titled by what all their experiments have in common."""
+    """Return a row of squares, titled by the values that all its experiments share."""
     fixed = [named(axis.name, text) for axis in axes if (text := value(experiment, axis.name))]
     name = " · ".join(fixed) or (f"n {experiment.n}" if across.name == "kernel" else experiment.kernel)
     return SweepRow(name, tuple(squares), experiment.kernel if any(axis.name == "kernel" for axis in axes) else "")

@@ -168,7 +168,7 @@ class TestSession:
         cut = tmp_path / "cut.fwt.jsonl"
         cut.write_bytes(GOLDEN.read_bytes()[:-40])
         session = fwtui.load(cut)
-        assert repr(session).endswith("This recording is incomplete: the last line is incomplete and left out; there is no end "
+        assert repr(session).endswith("This recording is incomplete: the last line is incomplete and skipped; there is no end "
                                       "line, so later events may be missing.")  # fmt: skip
         assert "<strong>This recording is incomplete: the last line" in session._repr_mimebundle_()["text/html"]
 

@@ -68,7 +68,7 @@ def test_the_refusal_for_lack_of_time_has_one_form() -> None:
     queue = Queue(live, 100.0, clock=lambda: 0.0)
     small, large = ask("serial", 1024, repeats=1), ask("serial", 4096)
     assert queue.refusal(small) == ""
-    assert queue.refusal(large) == "expected to take 2 min 08 s, more than 60 s a pass"
+    assert queue.refusal(large) == "expected to take 2 min 08 s, more than 60 s per repetition"
     assert queue.refusal(small, 190.0) == "expected to take 3 min 10 s, and 100 s of 100 s are left"
     assert Queue(live, 100.0, most=200.0).refusal(large, 90.0) == ""
     assert Queue(MadeLive(), 100.0, earlier=list(live.model.runs.values())).expect(large).one == pytest.approx(128.0)
@@ -96,7 +96,7 @@ def test_a_runner_starts_runs_within_the_time_limit_and_gives_reasons_for_skippe
     assert runner.tick() and len(live.started) == 1, "the next one is not ready"
     runner.run()
     assert [one.n for one in live.started] == [64, 128] and not runner.tick()
-    assert skipped == ["32768: expected to take 2 min 08 s, more than 60 s a pass"]
+    assert skipped == ["32768: expected to take 2 min 08 s, more than 60 s per repetition"]
 
 
 def test_long_runs_are_expected_by_the_cube_repeated_less_and_checked_once_for_each_graph() -> None:

@@ -92,7 +92,7 @@ def test_a_whole_paper_without_a_gpu_and_again_from_its_recording(
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == live
     assert main(["reproduce", "sing", "--from", str(path)]) == OK
     shown = capsys.readouterr().out
-    assert "SF4 not testable here: naive: needs a GPU" in shown and "Left out: naive: needs a GPU" in shown and "Rule:" in shown
+    assert "SF4 not testable here: naive: needs a GPU" in shown and "Skipped: naive: needs a GPU" in shown and "Rule:" in shown
 
 
 def test_a_recording_is_not_recorded_and_all_papers_take_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -109,12 +109,12 @@ def test_axes_are_read_as_they_are_written(name: str, text: str, values: tuple[s
     ("name", "text", "words"),
     [
         ("n", "900..100", "is in descending order"),
-        ("n", "1..65536+1", "take larger steps"),
+        ("n", "1..65536+1", "use larger steps"),
         ("n", "x", "n 'x' is not an integer"),
-        ("n", ",".join(map(str, range(1, MAX_VALUES + 2))), "give fewer"),
+        ("n", ",".join(map(str, range(1, MAX_VALUES + 2))), "pass fewer"),
         ("n", " , ", "has no values"),
         ("density", "all", "has no list of all values"),
-        ("threads", "7", "is offered by no kernel"),
+        ("threads", "7", "is not supported by any kernel"),
         ("kernel", "fastest", "there is no kernel"),
         ("seed", "1,2", "cannot be swept"),
         ("devices", "0,1", "devices 0: a sweep takes numbers of devices, 1 to 64, like 1,2,4"),
@@ -240,7 +240,7 @@ def test_numbers_of_devices_are_swept_on_one_graph() -> None:
     assert [(p.ranks, p.speedup, p.efficiency) for p in one.points] == [
         *((1, 1.0, 1.0), (2, pytest.approx(1.6), pytest.approx(0.8)), (4, pytest.approx(2.0), pytest.approx(0.5)))
     ]
-    assert "n 512: 4 devices do 2.00x the relaxations/s of 1, efficiency 50.0 %." in found.sentences
+    assert "n 512: 4 devices reach 2.00x the relaxations/s of 1, efficiency 50.0 %." in found.sentences
     told = lines({id(run): session.model for run in session.model.runs.values()}, sweep, found)
     assert told[0].split()[:5] == ["devices", "n", "median", "time", "rate"] and "efficiency" in told[0]
     row = next(line for line in told if line.startswith("      2"))

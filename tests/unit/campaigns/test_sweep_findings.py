@@ -128,10 +128,10 @@ def test_the_command_prints_cells_findings_and_skipped_cells_also_as_json(capsys
     assert main(["sweep", *asked]) == 0
     out = capsys.readouterr().out
     assert "Fastest at n = 32" in out and "time ~ n^" not in out, "two sizes say nothing of an exponent"
-    assert "left out: kernel tiled-cpu, n 16: tile 7 is not supported by tiled-cpu" in out
+    assert "skipped: kernel tiled-cpu, n 16: tile 7 is not supported by tiled-cpu" in out
     assert out.count("serial ") >= 2 and "verified" in out
     assert main(["sweep", "-k", "serial", "-n", "30000,40000", "--within", "1", "--telemetry-hz", "0"]) == 1
-    assert "left out: n 30000: expected to take" in capsys.readouterr().out
+    assert "skipped: n 30000: expected to take" in capsys.readouterr().out
     assert main(["sweep", "-k", "serial", "-n", "8,16", "--repeats", "2", "--telemetry-hz", "0", "--json"]) == 0
     *cells, last = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [cell["at"] for cell in cells] == [{"kernel": "serial", "n": "8"}, {"kernel": "serial", "n": "16"}]
@@ -175,7 +175,7 @@ def test_an_interrupted_command_prints_what_it_has(tmp_path: Path) -> None:
     assert child.returncode == 130
     first = out.splitlines()[1]
     assert first.split()[0] == "8" and "verified" in first
-    assert "left out: n 2048: not run" in out or "cancelled" in out
+    assert "skipped: n 2048: not run" in out or "cancelled" in out
 
 
 @pytest.mark.slow

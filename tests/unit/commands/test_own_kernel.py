@@ -148,7 +148,7 @@ def test_kernels_in_the_folder_of_the_settings_are_listed_unread_and_run_by_thei
     forget_user_kernels()
     assert main(["sweep", "-k", "all", "-n", "7,8", "--telemetry-hz", "0", "--within", "1"]) == 1, "there is no time for any"
     told = capsys.readouterr()
-    assert "left out: broken: broken.py" in told.err and "kernel mine, n 7: expected to take" in told.out
+    assert "skipped: broken: broken.py" in told.err and "kernel mine, n 7: expected to take" in told.out
     forget_user_kernels()
     assert main(["run", "-k", "mine", "--json", *QUICK]) == 0
     assert json.loads(capsys.readouterr().out)["experiment"]["code"] == user_kernel_registry.fingerprint(path)

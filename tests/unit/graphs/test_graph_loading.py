@@ -200,7 +200,10 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
         ("", "no edges; put source,target,weight"),
         ("source,target,weight\n", "column titles and no edges; add"),
         ("a\n", "line 1 has 1 column without titles; keep"),
-        ("a,b,1,2\n", "line 1 has 4 columns without titles; delete all but source, target and weight, or name these in the first"),
+        (
+            "a,b,1,2\n",
+            "line 1 has 4 columns without titles; keep only source, target and weight, or name these in the first",
+        ),
         ("from,b,c,d\n", "line 1 has 4 columns without titles; keep"),
         ("a,b,1\na,b\n", "line 2 has 2 fields and the first line 3; correct"),
         ("a,b,1\na\n", "line 2 has 1 field and the first line 3; correct"),

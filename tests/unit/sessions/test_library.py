@@ -125,7 +125,7 @@ class TestLibrary:
         shelves[1].rmdir()
         assert main(["list"]) == 0
         assert capsys.readouterr().out.startswith("There are no sessions yet; recordings go to ")
-        with pytest.raises(Refused, match=r"there is no session 'x', and none in .*; give the path"):
+        with pytest.raises(Refused, match=r"there is no session 'x', and none in .*; pass the path"):
             library.resolve("x")
 
     def test_names_become_paths(self, shelves: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +142,7 @@ class TestLibrary:
         with pytest.raises(Refused, match=r"'naive' begins the names of 2 sessions; choose one of naive-4096, naive-8192"):
             library.resolve("naive")
         for absent in ("nothing", "", "\x00", "\x1b[0m"):
-            with pytest.raises(Refused, match=r"there is no session .*; give a path or choose one of naive-8192, naive-4096"):
+            with pytest.raises(Refused, match=r"there is no session .*; pass a path or choose one of naive-8192, naive-4096"):
                 library.resolve(absent)
 
     def test_the_shipped_folder_is_beside_the_package_or_in_it(self, tmp_path: Path) -> None:

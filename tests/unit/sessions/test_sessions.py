@@ -64,7 +64,7 @@ class TestReader:
     def test_a_newer_version_is_refused_with_its_header_and_a_newer_minor_one_is_read(self, tmp_path: Path) -> None:
         newer = header(program="fwtui 9.0", created="2031-01-01T00:00:00Z", version=2, title="from later")
         path = record(tmp_path / "s", header=newer)
-        with pytest.raises(TooNew, match=r"has format version 2 and this fwtui reads up to 1; open it with a newer") as refusal:
+        with pytest.raises(TooNew, match=r"has format version 2 but this fwtui reads at most 1; open it with a newer") as refusal:
             load(path)
         assert refusal.value.header == newer
         out = io.StringIO()
@@ -132,7 +132,7 @@ class TestReader:
         path.write_bytes(header + 50 * content + end)
         loaded = load(path)
         assert loaded.cut and not loaded.closed and loaded.whole + loaded.damaged == max(5, path.stat().st_size // 100)
-        assert "it has more than" in loaded.missing and "lines, the limit for its size; the rest is left out" in loaded.missing
+        assert "it has more than" in loaded.missing and "lines, the limit for its size; the rest is skipped" in loaded.missing
         assert len(load(record(tmp_path / "t", *[notice(i, 200 * "x") for i in range(9)])).lines) == 11
 
 
@@ -151,12 +151,12 @@ class TestCheck:
         [
             (lambda lines: lines[:-1], 1, ["there is no end", "4 events can be replayed"]),
             (lambda lines: [*lines[:-1], lines[-1][:-1]], 1, ["last line is incomplete", "there is no end"]),
-            (lambda lines: [*lines, b'{"kind"'], 1, ["Incomplete: the last line is incomplete and left out. 5 events"]),
-            (lambda lines: [lines[0], b"junk\n", *lines[1:]], 1, ["1 damaged line left out", "5 events can be replayed"]),
-            (lambda lines: [lines[0], *lines[2:]], 1, ["the end counts 4 events before it and 3 are here"]),
-            (lambda lines: [*lines, lines[1]], 1, ["1 damaged line left out", "5 events can be replayed"]),
-            (lambda lines: lines * 2, 1, ["5 damaged lines left out"]),
-            (lambda lines: [*lines[:3], *lines], 1, ["1 damaged line left out", "the end counts 4 events before it and 6 are"]),
+            (lambda lines: [*lines, b'{"kind"'], 1, ["Incomplete: the last line is incomplete and skipped. 5 events"]),
+            (lambda lines: [lines[0], b"junk\n", *lines[1:]], 1, ["1 damaged line skipped", "5 events can be replayed"]),
+            (lambda lines: [lines[0], *lines[2:]], 1, ["the end counts 4 events before it, but 3 are present"]),
+            (lambda lines: [*lines, lines[1]], 1, ["1 damaged line skipped", "5 events can be replayed"]),
+            (lambda lines: lines * 2, 1, ["5 damaged lines skipped"]),
+            (lambda lines: [*lines[:3], *lines], 1, ["1 damaged line skipped", "the end counts 4 events before it, but 6 are"]),
             (lambda lines: lines[1:], 2, ["is not a fwtui session"]),
             (lambda lines: [], 2, ["is not a fwtui session"]),
         ],
@@ -179,7 +179,10 @@ class TestCheck:
         session.close("signal", dropped=12)
         out = io.StringIO()
         assert check(session.path, out) == 1
-        assert "Incomplete (ended by signal): 12 events had been lost before. 2 events can be replayed." in out.getvalue()
+        assert (
+            "Incomplete (ended by signal): 12 events were lost before they were recorded. 2 events can be replayed."
+            in out.getvalue()
+        )
 
     def test_each_of_several_files_is_named_and_the_worst_one_decides(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -207,7 +210,7 @@ def packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_own_sessions_can_be_deleted_and_shipped_ones_cannot(packed: Path) -> None:
     delete(packed)
     assert files_in(own_folder()) == []
-    with pytest.raises(Refused, match="old cannot be deleted: no such file or directory; look at its folder"):
+    with pytest.raises(Refused, match="old cannot be deleted: no such file or directory; check the permissions of its folder"):
         delete(packed)
     with pytest.raises(Refused, match="is not in your data folder and cannot be deleted here; delete its file"):
         delete(GOLDEN)
