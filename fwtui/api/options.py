@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from fwtui.commands.support.command_parser import CommandParser
 
-FLAGS = ("all", "answers", "counters", "identify", "record", "record_source", "trust")  # True gives the bare option
+FLAGS = ("all", "answers", "counters", "identify", "record", "record_source", "trust")  # options without a value
 
 
 def parse(
     command: str, add_options: Callable[[argparse.ArgumentParser], None], options: Mapping[str, object], *arguments: str
 ) -> argparse.Namespace:
-    """Parse the words and the options of a command; None leaves an option out, as False does a flag. Raises Refused."""
+    """Parse the arguments and options of a command; None omits an option, as False omits a flag. Raises Refused."""
     parser = CommandParser(prog=f"fwtui {command}")
     add_options(parser)
     args, unknown = parser.parse_known_args([*arguments, *_arguments(options)])
@@ -35,7 +35,7 @@ def _arguments(options: Mapping[str, object]) -> Iterator[str]:
 
 
 def _text(value: object) -> str:
-    """Write a value as the command reads it: several with commas, a Boolean as yes or no."""
+    """Format a value for the command: several values with commas, a Boolean as yes or no."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str | os.PathLike):

@@ -25,13 +25,13 @@ def run(kernel: Any = None, n: Any = None, **options: Any) -> Session:
     """Run experiments, one after the other, and return their session.
 
     The arguments are the options of `fwtui run`, which `fwtui run --help` explains. `kernel` is an id of `fwtui.kernels()` or
-    the path of your own kernel, `n` the number of vertices; for lists of `kernel`, `n`, `kind`, `density`, `dtype`, `tile`
-    and `launch` every combination runs. `budget` is in seconds, `telemetry_hz` and `record_hz` in samples per second. Options
-    of kernels are arguments too, such as `threads=256`; those of your own kernel are in `option`, a dictionary.
+    the path of your kernel file, `n` the number of vertices; lists of `kernel`, `n`, `kind`, `density`, `dtype`, `tile` and
+    `launch` run every combination. `budget` is in seconds, `telemetry_hz` and `record_hz` in samples per second. Options
+    of kernels are arguments too, such as `threads=256`; those of your kernel are in `option`, a dictionary.
 
     Progress and errors go to stderr, progress in a notebook below the cell. Ctrl-C, or the notebook's interrupt, ends the
-    current run: the session has the runs that are done, and that one as cancelled. Raises Refused for a mistake, before the
-    first run begins.
+    current run: the session contains the finished runs, and this one as cancelled. Raises Refused for invalid arguments before
+    the first run begins.
     """
     args = parse("run", add_run_options, {"kernel": kernel, "n": n, **options})
     requested, reason, name = requested_experiments(args), "closed", ""

@@ -44,7 +44,7 @@ class MeasuredRun(NamedTuple):
     state: str  # done, refused, failed, cancelled
     verified: bool | None
     seconds: float | None  # median time of the timed repetitions
-    speedup: float | None  # seconds of the first verified run of the same graph / seconds of this run
+    speedup: float | None  # seconds of the first verified run of this graph / seconds of this run
     bottleneck: str | None  # memory, latency, instructions ...
     phases: dict[str, float]  # seconds in the instrumented repetition, by key: pivot, panels and rest in a blocked kernel
     bandwidth: float | None  # effective bandwidth, bytes per second
@@ -67,7 +67,7 @@ def _measured(model: Model, run: Run) -> MeasuredRun:
 
 
 class Session:
-    """The runs of a session, recorded or just measured: `session[0]`, `len(session)`, and loops are of its runs."""
+    """The runs of a session, recorded or just measured: a sequence of its runs, as in `session[0]`, `len(session)` and loops."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Read the session file at that path. Raises Refused."""
@@ -90,10 +90,10 @@ class Session:
         return self.runs[place]
 
     def to_dataframe(self) -> Any:
-        """Return a data frame of pandas, or of polars if only that is installed: one row a run.
+        """Return a data frame with one row per run, from pandas, or from polars if only that is installed.
 
         The columns are those of `fwtui export NAME -o runs.csv`: seconds, bytes, relaxations, shares of 1. Raises Refused
-        without either package.
+        if neither package is installed.
         """
         rows = rows_of_runs(self._model, "runs")
         for name, more in (("pandas", {}), ("polars", {"infer_schema_length": None})):
@@ -101,10 +101,10 @@ class Session:
                 return import_module(name).DataFrame(rows, **more)
             except ModuleNotFoundError:
                 continue
-        raise Refused("a data frame needs pandas or polars, and neither is installed here; install one: pip install pandas")
+        raise Refused("a data frame needs pandas or polars, and neither is installed; install one: pip install pandas")
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the session to a new file, packed if its name ends in .gz, and return the path.
+        """Write the session to a new file, compressed if its name ends in .gz, and return the path.
 
         `fwtui.load` and `fwtui replay` open it. Raises Refused if the file exists or cannot be written.
         """
@@ -120,13 +120,13 @@ class Session:
     def replay(
         self, screen: str = "run", start: float | None = None, stop: float | None = None, speed: float = 1, max_gap: float = 1
     ) -> Replay:
-        """Return the page of `fwtui export -o x.html`, which a notebook shows in a frame that reaches nothing outside it.
+        """Return the page of `fwtui export -o x.html`, which a notebook shows in a sandboxed frame.
 
         `start`, `stop` and `max_gap`, the longest idle gap, are in seconds. Raises Refused.
         """
         options = {"screen": screen, "from": start, "to": stop, "speed": speed, "max_gap": max_gap}
         args = parse("export", export.add_arguments, options, str(self._path), "--out=x.html")
-        with ThreadPoolExecutor(1) as thread:  # the event loop of a notebook runs in this one
+        with ThreadPoolExecutor(1) as thread:  # this thread runs the event loop of the notebook
             film = thread.submit(export.filmed_session, args, KINDS[".html"].rate).result()[2]
         page, film = encode(film, ".html")
         length = f"{units.counted(len(film.frames), 'picture')} of {units.duration(film.duration)}"
@@ -140,7 +140,7 @@ class Session:
 
 
 class Replay(NamedTuple):
-    """A replay as one web page, which is `page` as HTML."""
+    """A replay as one web page; `page` is its HTML."""
 
     page: str
     text: str
@@ -149,7 +149,7 @@ class Replay(NamedTuple):
         return self.text
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        # links within the page work with a data: address, and do not with srcdoc
+        # links within the page work with a data: URL, but not with srcdoc
         source = f"data:text/html;base64,{base64.b64encode(self.page.encode()).decode()}"
         size = f'style="width: 100%; height: {FRAME_HEIGHT}px; border: 0"'
         frame = f'<iframe title="Replay" sandbox="allow-scripts" {size} src="{source}"></iframe>'
@@ -157,11 +157,11 @@ class Replay(NamedTuple):
 
 
 def load(name: str | os.PathLike[str]) -> Session:
-    """Return a recorded session: the path of a file, or a name of `fwtui.sessions()`. Raises Refused."""
+    """Load a recorded session by its path or its name in `fwtui.sessions()`. Raises Refused."""
     return Session(resolve(os.fspath(name)))
 
 
 def kernels() -> dict[str, str]:
-    """Return the ids of all kernels, from the slowest to the fastest family, each with its idea; then your own."""
+    """Return the ids of all kernels with their ideas, from the slowest to the fastest family; your kernels come last."""
     own = {name_for(path): sanitise(summary) for path, summary in kernel_files().items()}
     return {kernel.id: kernel.summary for kernel in registry().values()} | own

@@ -1,7 +1,8 @@
-"""The command line: each file here is a command, and has its place in `GROUPS`.
+"""The command line: one module per command, listed in `GROUPS`.
 
-The first paragraph of its docstring is its help. It offers `add_arguments(parser: argparse.ArgumentParser) -> None` and
-`execute(given: argparse.Namespace) -> int`, which returns the exit code; Refused and NoGpu are reported by its caller.
+The first paragraph of a module's docstring is the help of its command. The module defines
+`add_arguments(parser: argparse.ArgumentParser) -> None` and `execute(given: argparse.Namespace) -> int`, which returns the exit
+code. Its caller reports Refused and NoGpu.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def execute(args: argparse.Namespace) -> int:
         for entrant, baseline, found in comparisons:
             if baseline is not last:
                 rows.append(comparison_cells(baseline, None))
-            if found.verdict == NOT_COMPARED:  # the reason is mostly that of many, and stands below
+            if found.verdict == NOT_COMPARED:  # usually many have the same reason, which is printed once below
                 why[f"not compared: {found.why}"], found = None, found._replace(why="")
             rows.append(comparison_cells(entrant, found))
             because.append((entrant.label, rows[-1][-1]))
@@ -89,7 +89,7 @@ def _entrants(text: str) -> tuple[list[ComparedRun], int]:
 
 
 def load_comparable(path: Path) -> tuple[Model, bool]:
-    """The session's model, in little memory however long it is, and whether it is complete. Raises Refused if it is none."""
+    """Return a session's model without unused events, and whether it is complete. Raises Refused if it is not a session."""
     model, last = Model(), None
     with open_session(path) as session, gc_pause.paused():
         for line in session.lines():
@@ -106,13 +106,13 @@ def load_comparable(path: Path) -> tuple[Model, bool]:
 
 
 def _small(run: Run, before: Run | None) -> Run:
-    """Return a run that is over, with only what a comparison reads."""
+    """Reduce a finished run to the data of a comparison."""
     stages = {stage.name: stage for stage in run.stages}  # the last of each name
     return replace(run, stages=tuple(stages.values())).brief(None, before)
 
 
 def _pairs(groups: list[list[ComparedRun]]) -> list[tuple[ComparedRun, ComparedRun]]:
-    """(run, baseline) as the words on the command line mean it. Raises Refused if there is nothing to compare."""
+    """Return the (run, baseline) pairs of the command line. Raises Refused if there is nothing to compare."""
     whole = [len(group) > 1 for group in groups]
     if len(groups) == 1:
         first = next((e for e in groups[0] if e.run.verified), groups[0][0])
@@ -120,7 +120,7 @@ def _pairs(groups: list[list[ComparedRun]]) -> list[tuple[ComparedRun, ComparedR
     elif whole[0]:
         found = [pair for group in groups[1:] for pair in pairs(group, groups[0])]
         if not found:
-            raise Refused("the sessions hold no experiment in common; name the runs, like `fwtui compare A:1 B:2`")
+            raise Refused("the sessions have no experiment in common; name the runs, like `fwtui compare A:1 B:2`")
         return found
     baseline = groups[0][0]
     found = [(entrant, baseline) for group in groups[1:] for entrant in group]
@@ -130,7 +130,7 @@ def _pairs(groups: list[list[ComparedRun]]) -> list[tuple[ComparedRun, ComparedR
 
 
 def data(entrant: ComparedRun, baseline: ComparedRun, found: Comparison) -> dict[str, Any]:
-    """Return the comparison under stable names; `interval` is the speed-up's, 95 %, and null where passes are too few for one."""
+    """Return the fields of a comparison; `interval` is the speedup's, 95 %, and null with too few repetitions."""
     return {
         "session": entrant.session,
         "run": entrant.run.id,
@@ -156,7 +156,7 @@ def data(entrant: ComparedRun, baseline: ComparedRun, found: Comparison) -> dict
 
 
 def _warps(run: Run, baseline: Run) -> dict[str, Any] | None:
-    """Shares of samples and instructions of the inner loop that changed, in the slowest phases; None if one was not sampled."""
+    """Return changed shares of samples and instructions in the slowest phases; None if a run was not sampled."""
     ours, theirs = main_samples(run), main_samples(baseline)
     if ours is None or theirs is None:
         return None

@@ -66,7 +66,7 @@ def _set_completers(root: argparse.ArgumentParser, command: str) -> None:
 
 
 def _completed(values: Callable[[], Iterable[str]], prefix: str, **_: Any) -> list[str]:
-    """Complete the last of several comma-separated words, also with file names."""
+    """Complete the last of several comma-separated values, also with file names."""
     from argcomplete.completers import FilesCompleter
 
     before, comma, last = prefix.rpartition(",")
@@ -81,13 +81,13 @@ def _kernels() -> Iterable[str]:
 
 
 def _offered(choices: Choices) -> Iterable[str]:
-    """Return the values that any kernel supports."""
+    """Return the values that at least one kernel supports."""
     return dict.fromkeys(word for kernel in registry().values() for word in choices(kernel, False))
 
 
 def _sessions() -> Iterable[str]:
     found = (stem(path) for folder in (own_folder(), shipped_folder()) for path in files_in(folder))
-    # other characters in a name are a risk: the shell might execute them
+    # the shell might execute other characters in a name
     return (name for name in found if re.fullmatch(r"[A-Za-z0-9._-]+", name))
 
 

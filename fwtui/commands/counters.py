@@ -39,7 +39,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _settled(experiment: Experiment) -> Settled | str:
-    """Or why there are no counters here. Raises Refused for what can run nowhere."""
+    """Settle an experiment, or return why counters are unavailable. Raises Refused for an experiment that cannot run anywhere."""
     try:
         return settle_here(experiment)
     except NoGpu as refusal:
@@ -47,7 +47,7 @@ def _settled(experiment: Experiment) -> Settled | str:
 
 
 def data(experiment: Experiment, found: dict[str, Counters]) -> dict[str, object]:
-    """Return plain data under stable names; seconds, bytes, shares of 1 and counts."""
+    """Return the fields of --json: seconds, bytes, shares of 1 and counts."""
     return {
         "kernel": experiment.kernel,
         "experiment": msgspec.to_builtins(changed(experiment)),
@@ -57,7 +57,7 @@ def data(experiment: Experiment, found: dict[str, Counters]) -> dict[str, object
 
 
 def counter_lines(experiment: Experiment, found: dict[str, Counters]) -> list[str]:
-    """Return a heading, and a table with a column for each op, or several tables if they do not fit side by side."""
+    """Return a heading, and a table with a column for each kernel function, or several tables if the columns do not fit."""
     what = experiment.file or f"n {experiment.n}"
     tile = f", tile {experiment.tile}" if experiment.tile else ""
     rows = [["", *found]]

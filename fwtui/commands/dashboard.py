@@ -14,7 +14,7 @@ from fwtui.machine import hardware
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = "show only replays and the course; run, record, save and change nothing (`fwtui serve` shows this in a browser)"
     parser.add_argument("--read-only", action="store_true", help=about)
-    about = "with --read-only: also offer this session of yours; repeatable, the first one opens first"
+    about = "with --read-only: also offer this session; repeatable, the first one opens first"
     parser.add_argument("--offer", action="append", default=[], metavar="SESSION", help=about)
     add_recording_options(parser)
     add_display_options(parser)

@@ -35,7 +35,7 @@ BACKENDS = {"cpu": "CPU", "cuda": "GPU"}
 PROFILING_PARAMETERS = Path("/proc/driver/nvidia/params")
 GPM = {
     True: (FOUND, "live occupancy, DRAM and integer utilisation"),
-    False: (NOTE, "not here: no live occupancy or DRAM utilisation (Hopper and later have it)"),
+    False: (NOTE, "unavailable: no live occupancy or DRAM utilisation; requires Hopper or later"),
 }
 
 
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form = add_json_option(parser, "one JSON object per line of the report")
     form.add_argument("--extra", action="store_true", help="print only the CUDA extra that fits this machine, if any")
     about = "measure the peak rates of this CPU and GPU: relaxations per second and bandwidth; half a minute, "
-    parser.add_argument("--measure", action="store_true", help=f"{about}on an idle machine; kept for later runs")
+    parser.add_argument("--measure", action="store_true", help=f"{about}on an idle machine; stored for later runs")
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -58,7 +58,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def measure() -> int:
-    """Measure the limits of every device here and print them, each as soon as it is known."""
+    """Measure the peak rates of every device and print each as soon as it is measured."""
     live = Live(telemetry_hz=0)
     worst = OK
     try:
@@ -111,7 +111,7 @@ def report() -> list[DoctorCheck]:
 
 
 def print_report(stream: TextIO, as_json: bool = False) -> int:
-    """Write the report as aligned lines, or as JSON lines; 1 if the program cannot run at all, else 0."""
+    """Write the report as aligned lines, or as JSON lines; return 1 if the program cannot run, else 0."""
     checks = report()
     width = max(len(check.name) for check in checks)
     for check in checks:
@@ -147,7 +147,7 @@ def _no_gpu(reason: str) -> list[DoctorCheck]:
         DoctorCheck("GPU", MISSING if broken else NOTE, reason, fix),
         DoctorCheck("driver", NOTE, "there are signs of one" if broken else "none"),
         DoctorCheck("numba-cuda", FOUND if installed else NOTE, installed or "not installed; only a GPU needs it"),
-        DoctorCheck("NVML", NOTE, "nothing to read; telemetry shows the host alone"),
+        DoctorCheck("NVML", NOTE, "nothing to read; telemetry shows only the host"),
     ]
 
 
@@ -179,7 +179,7 @@ def _numba_cuda(found: hardware.Hardware) -> DoctorCheck:
         return DoctorCheck(name, MISSING, "not installed", fix)
     toolkit = hardware.installed_version("cuda-toolkit")
     if toolkit is None:
-        return DoctorCheck(name, NOTE, f"{installed}, without its compiler: a CUDA toolkit must be installed beside it", fix)
+        return DoctorCheck(name, NOTE, f"{installed}, without its compiler: a CUDA toolkit must be installed, too", fix)
     if extra == "cu12" and not toolkit.startswith("12."):
         return DoctorCheck(name, MISSING, f"{installed} with CUDA {toolkit}, which driver {driver} or these GPUs do not run", fix)
     return DoctorCheck(name, FOUND, f"{installed} with CUDA {toolkit}")
@@ -190,7 +190,7 @@ def counters(parameters: Path = PROFILING_PARAMETERS, user: int | None = None) -
     try:
         lines = parameters.read_text(errors="replace").splitlines()
     except OSError:
-        return DoctorCheck("counters", NOTE, "unknown: the driver does not say whether profilers may read them")
+        return DoctorCheck("counters", NOTE, "unknown: the driver does not state whether profilers may read them")
     restricted = any(line.replace(" ", "") == "RmProfilingAdminOnly:1" for line in lines)
     if not restricted or (os.geteuid() if user is None else user) == 0:
         return DoctorCheck("counters", FOUND, "profilers may read them")
@@ -218,7 +218,7 @@ def _limits() -> list[DoctorCheck]:
 
 
 def limit_lines(limit_values: events.Limits) -> list[str]:
-    """Return a device's limits as a table: every form of the inner loop, and what a copy moves."""
+    """Format a device's peak rates as a table: every form of the inner loop, and copies."""
     titles = {form.key: form for form in probe_forms.FORMS if form.backend == limit_values.backend}
     rows: list[tuple[str, ...]] = [("form", "one relaxation", "at most", "clock")]
     for limit in limit_values.forms:
@@ -263,11 +263,11 @@ def _code_cache() -> DoctorCheck:
     name = "cache"
     folder, reason, fix = code_cache()
     if folder is None:
-        return DoctorCheck(name, NOTE, f"compiled kernels are not kept: {reason}", fix)
+        return DoctorCheck(name, NOTE, f"compiled kernels are not cached: {reason}", fix)
     if damaged := damaged_functions(folder) + len(device_cache.damaged()):
-        made_again = f"{units.counted(damaged, 'damaged file')} in {folder.parents[1]}, made again when needed"
-        return DoctorCheck(name, NOTE, made_again)
-    return DoctorCheck(name, FOUND, f"compiled kernels are kept in {folder}")
+        rebuilt = f"{units.counted(damaged, 'damaged file')} in {folder.parents[1]}, rebuilt when needed"
+        return DoctorCheck(name, NOTE, rebuilt)
+    return DoctorCheck(name, FOUND, f"compiled kernels are cached in {folder}")
 
 
 def _data_folder() -> DoctorCheck:
@@ -275,5 +275,5 @@ def _data_folder() -> DoctorCheck:
     # Path.exists raises for folders that may not be read
     place = next(path for path in (folder, *folder.parents) if os.path.exists(path))
     if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
-        return DoctorCheck("data", FOUND, f"sessions are kept in {folder}")
+        return DoctorCheck("data", FOUND, f"sessions are stored in {folder}")
     return DoctorCheck("data", MISSING, f"{folder} cannot be written; nothing is recorded there", "fwtui run --record PATH")

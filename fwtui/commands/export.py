@@ -103,7 +103,7 @@ def execute(args: argparse.Namespace) -> int:
         with atomic_write(args.out, force=args.force) as file:
             try:
                 in_parquet(rows, file)
-            except OSError as error:  # pyarrow's own words are about itself
+            except OSError as error:  # pyarrow's message does not name the file
                 raise OSError(error.errno, os.strerror(error.errno or errno.EIO)) from None
     else:
         with _text_file(args.out, args.force) as file:
@@ -118,7 +118,7 @@ def _trace(args: argparse.Namespace) -> int:
     path = resolve(args.session)
     check_writable(args.out, str(path), force=args.force)
     with open_session(path) as session, _text_file(args.out, args.force) as file:
-        # apart from kinds of a newer version
+        # except kinds of a newer version
         all_events = (line.event for line in session.lines() if isinstance(line.event, events.Event))
         count = trace_events.write(session.header, all_events, file)
     print_message(f"{Path(args.out).name} is a trace of {units.counted(count, 'event')} for ui.perfetto.dev or chrome://tracing")
@@ -160,7 +160,7 @@ def _replay(args: argparse.Namespace) -> int:
         result = f"{units.counted(len(film.frames), 'picture')} of {units.duration(film.duration)}, {units.memory(len(content))}"
         print_message(f"{Path(out).name} is {kind.title}: {result}")
         if less := len(whole.frames) - len(film.frames):
-            left_out = f"{units.counted(less, 'picture')} {'is' if less == 1 else 'are'} left out"
+            left_out = f"{units.counted(less, 'picture')} {'is' if less == 1 else 'are'} omitted"
             print_message(f"{left_out}, or it would be larger than {kind.most / 1e6:g} MB")
     for part in whole.left_out:
         print_message(f"it shows only {part}")
@@ -199,6 +199,6 @@ def _cut(args: argparse.Namespace, rate: float) -> FilmCut:
 
 @contextmanager
 def _text_file(name: str, force: bool) -> Iterator[io.TextIOWrapper]:
-    """Open a text file that is written whole or not at all."""
+    """Open a text file that replaces the old one only when it is complete."""
     with atomic_write(name, force=force) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
         yield text

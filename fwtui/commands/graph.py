@@ -31,7 +31,7 @@ def execute(args: argparse.Namespace) -> int:
     )
     os.environ.update({**worker_environment("real"), **os.environ})  # numba reads them when it is imported
     with restore_handlers():
-        on_signals(leave)  # compiled code raises nothing
+        on_signals(leave)  # compiled code does not raise KeyboardInterrupt
         from fwtui.measure.save_graph import TOO_LARGE, save
 
         return run_reporting_errors(lambda: save(experiment, args.out or "", args.force), TOO_LARGE)

@@ -35,12 +35,12 @@ def execute(args: argparse.Namespace) -> int:
     elif entries:
         print(f"None of {counted(len(entries), 'session')} matches {sanitise(query)!r}.")
     else:
-        print(f"There are no sessions yet; recordings go to {sanitise(str(own_folder()))}.")
+        print(f"There are no sessions yet; recordings are stored in {sanitise(str(own_folder()))}.")
     return OK
 
 
 def data(entry: LibraryEntry) -> dict[str, object]:
-    """Return the fields of a session under stable names: seconds, bytes, relaxations per second; None if unknown."""
+    """Return the fields of a session: seconds, bytes, relaxations per second; None if unknown."""
     return {
         "name": entry.name,
         "from": entry.origin,

@@ -82,7 +82,7 @@ def _write(session: Path, out: str, force: bool = False) -> int:
 
 
 def _missing(session: Path, text: Path) -> int:
-    """Return the number of the session's cue cards that a text lacks; 0 if the text has an error, as it is not applied then."""
+    """Count the session's cue cards that a text lacks; 0 if the text is invalid, since it is not applied then."""
     source = notes.text_of(session)
     try:
         there = {(marker.title, marker.text) for _, marker in notes.read(text).cues}
@@ -93,7 +93,7 @@ def _missing(session: Path, text: Path) -> int:
 
 def _edit(args: argparse.Namespace, source: Path) -> int:
     """Edit the text of a session in a file next to it and apply each save, until the editor or a signal ends it."""
-    from fwtui.live.watch_events import FileWatcher  # only here: the other ways need no kernels
+    from fwtui.live.watch_events import FileWatcher  # late import: only --edit needs it
 
     out = Path(args.out or source)
     _check_out(out)
@@ -108,7 +108,7 @@ def _edit(args: argparse.Namespace, source: Path) -> int:
     watched, ended, code, message = FileWatcher(text), Event(), OK, ""
 
     def apply() -> tuple[int, str]:
-        """Apply the text; the exit code, and a sentence."""
+        """Apply the text; return the exit code and a message."""
         watched.take()
         try:
             title, markers = notes.read(text)
@@ -154,7 +154,7 @@ def _edit(args: argparse.Namespace, source: Path) -> int:
 
 @contextmanager
 def _opened(editor: str, text: Path, ended: Event) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the editor, which has the terminal, so that nothing may be printed; set `ended` when it ends. Raises Refused."""
+    """Run the editor, which owns the terminal, and set `ended` when it ends. Raises Refused."""
     try:
         process = subprocess.Popen([*shlex.split(editor), str(text)])
     except (OSError, ValueError) as error:
@@ -170,7 +170,7 @@ def _opened(editor: str, text: Path, ended: Event) -> Iterator[subprocess.Popen[
 
 
 def _check_out(out: str | os.PathLike[str]) -> None:
-    """Raise Refused if a session cannot be written there, whatever is there."""
+    """Raise Refused if this path cannot be the output session."""
     if os.fspath(out).endswith(PACKED):
         raise Refused(
             f"{sanitise(os.path.basename(out))} would be compressed, but sessions are written uncompressed; pass -o talk{SUFFIX}"

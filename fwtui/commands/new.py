@@ -55,13 +55,13 @@ def execute(args: argparse.Namespace) -> int:
             )
     name = name_for(path.absolute())
     texts = cuda(args.rung or CUDA[0], args.include, args.define) if args.cuda else {".py": python(args.rung, name)}
-    with ExitStack() as whole:  # all of them or none
+    with ExitStack() as whole:  # all files or none
         files = {suffix: whole.enter_context(atomic_write(path.with_suffix(suffix), force=False)) for suffix in texts}
         for suffix, file in files.items():
             file.write(texts[suffix].encode())
             file.flush()
     on_cpu = args.rung in registry() and registry()[args.rung].backend == "cpu"
-    size = 512 if args.cuda or on_cpu or hardware.driver_present() else 16  # the simulator takes few
+    size = 512 if args.cuda or on_cpu or hardware.driver_present() else 16  # the simulator supports only small graphs
     written = " and ".join(sanitise(path.with_suffix(suffix).name) for suffix in texts)
     named = sanitise(shlex.quote(str(path if path.is_absolute() else f"./{path}")))
     print(f"{written} written; change it, and run it: fwtui run -k {named} -n {size}")
@@ -69,7 +69,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def python(rung: str | None, name: str) -> str:
-    """Return the text of a kernel file: commented, or a rung's own with another name. Raises Refused."""
+    """Return the text of a kernel file: a commented example, or that of a rung under another name. Raises Refused."""
     if rung is None or rung in PYTHON:
         return (FOLDER / "examples" / f"{(rung or PLAIN).replace('-', '_')}.py").read_text(encoding="utf-8")
     if rung not in registry():

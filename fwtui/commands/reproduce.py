@@ -45,7 +45,7 @@ def execute(args: argparse.Namespace) -> int:
             _print(args, paper, evidence_of(first, paper, others))
         return max(session_exit_code(path, complete) for path, _, complete in sessions)
     if not is_only and args.record and Path(args.record).is_file():
-        raise Refused(f"{Path(args.record).name} is a file, and {ALL} records one session for each paper; give a folder")
+        raise Refused(f"{Path(args.record).name} is a file, and {ALL} records one session for each paper; pass a folder")
     with restore_handlers():
         on_signals(stop)
         try:
@@ -55,7 +55,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _reproduce(args: argparse.Namespace, paper: Paper, is_only: bool) -> int:
-    """Run one paper in a separate session and print its answers; return OK or NOT_RECORDED."""
+    """Run one paper in a separate session and print the results of its claims; return OK or NOT_RECORDED."""
     live = live_session(argparse.Namespace(**{**vars(args), "record": None}))
     reason = "closed"
     try:

@@ -39,7 +39,7 @@ from fwtui.machine import hardware
 from fwtui.sessions.pipes import Outlet
 
 MAX_HINTS = 3  # hints per run below the table
-LAST_PATIENCE = {"closed": 5.0, "signal": 0.5}  # seconds that a reader of the stream gets for its end
+LAST_PATIENCE = {"closed": 5.0, "signal": 0.5}  # seconds that a reader of the stream may take to accept its end
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that `fwtui.run` takes, too: all but the form of the output."""
+    """Add the options shared with `fwtui.run`: all except the output format."""
     add_experiment_options(parser)
     about = "run every kernel that accepts this graph on this machine, once each; the skipped ones are listed"
     parser.add_argument("--all", action="store_true", help=about)
@@ -72,7 +72,7 @@ def execute(args: argparse.Namespace) -> int:
     reason = "closed"
     try:
         settled = settle_all(live, requested, args)
-        # the program that reads a pipe shows what goes wrong, and may do so on this very terminal
+        # the reader of the pipe reports errors, possibly on this terminal
         piped = outlet is not None and not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
         with contextlib.redirect_stderr(io.StringIO()) if piped else contextlib.nullcontext():
             with_progress(live)
@@ -201,7 +201,7 @@ def _run_one(live: Live, experiment: Settled, outlet: Outlet | None) -> int:
 
 
 def answer(live: Live, run: int) -> None:
-    """Write a summary of the run's distances into the session, or to stderr why there is none."""
+    """Write the run's distance summary into the session, or report to stderr why there is none."""
     if live.model.runs[run].answers is None:  # small graphs always have them
         show_progress(f"summarising run {run}")
         try:
@@ -213,11 +213,11 @@ def answer(live: Live, run: int) -> None:
         show_progress("")
     found_answers = live.model.runs[run].answers
     if found_answers is not None and found_answers.note:
-        print_message(f"run {run} has no answers: {found_answers.note}")
+        print_message(f"run {run} has no distance summary: {found_answers.note}")
 
 
 def _count(live: Live, experiment: Settled, run: int) -> None:
-    """Write the run's hardware counters into the session, or to stderr why there are none."""
+    """Write the run's hardware counters into the session, or report to stderr why there are none."""
     show_progress(f"profiling run {run}")
     why = counters.record_counters(live, run, experiment)
     print_message(

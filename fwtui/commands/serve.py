@@ -33,7 +33,7 @@ def execute(args: argparse.Namespace) -> int:
     check(merge_settings(args))
     offered = [os.path.abspath(resolve(name)) for name in args.sessions]
     for path in offered:
-        with open_session(path):  # a visitor could not mend an unreadable session
+        with open_session(path):  # report an unreadable session before a visitor opens it
             pass
     try:
         from fwtui.commands.support.web_server import WebServer

@@ -77,7 +77,7 @@ def execute(args: argparse.Namespace) -> int:
     code = WRONG
     if args.alone:
         os.environ.update(worker_environment("real"))  # before NumPy and numba are imported
-        atexit.register(lambda: os._exit(code))  # taking numba apart, module by module, would last a quarter of a second
+        atexit.register(lambda: os._exit(code))  # the regular exit of numba takes a quarter of a second
         on_signals(leave)  # during a compilation an exception may be lost or replaced
 
     def work() -> None:
@@ -88,7 +88,7 @@ def execute(args: argparse.Namespace) -> int:
     try:
         code = run_reporting_errors(work, "the distances do not fit into memory; choose a smaller graph")
     except Exception as error:
-        if type(error).__name__ != "NegativeCycleError":  # SciPy's; not imported for its class alone
+        if type(error).__name__ != "NegativeCycleError":  # a SciPy class, compared by name to avoid the import
             raise
         report(f"{error}; shortest paths do not exist")
     if args.alone:

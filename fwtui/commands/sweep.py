@@ -97,7 +97,7 @@ def _swept(live: Live, base: Experiment, axes: Sequence[SweepAxis], args: argpar
 
 
 def base_and_axes(args: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[SweepAxis]]:
-    """Return the fixed experiment, and the values to sweep that were given. Raises Refused."""
+    """Return the fixed experiment and the requested axes. Raises Refused."""
     if args.field_kernel == ALL:
         for kernel, reason in register_folder(args.trust)[1]:
             print_message(f"skipped: {kernel}: {reason}")
@@ -132,7 +132,7 @@ def base_and_axes(args: argparse.Namespace, gpu: bool) -> tuple[Experiment, list
 
 
 def _earlier(name: str, live: Live) -> Model:
-    """Return a recorded session's runs. Raises Refused for one of another machine: its times do not count here."""
+    """Load the runs of a recorded session. Raises Refused for another machine, whose times are not comparable."""
     path = resolve(name)
     model, _ = load_model(path)
     here, there = ({ComparedRun(m, run).device for run in m.runs.values()} for m in (live.model, model))
@@ -167,8 +167,8 @@ def _place(sweep: Sweep, cell: GridCell) -> str:
 def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[str]:
     """Format the cells as a table, the findings, and the skipped cells with reasons; `owners` maps id(run) to its model."""
     several = any(axis.name == DEVICES and len(axis.values) > 1 for axis in sweep.grid.axes)
-    kind, told_apart = (SCALED, ("n",)) if several else (SWEPT, ())  # the table has a column for them
-    places = [i for i, axis in enumerate(sweep.grid.axes) if len(axis.values) > 1 and axis.name not in told_apart]
+    kind, fixed_columns = (SCALED, ("n",)) if several else (SWEPT, ())  # the table has a column for them
+    places = [i for i, axis in enumerate(sweep.grid.axes) if len(axis.values) > 1 and axis.name not in fixed_columns]
     rows: list[Sequence[str]] = [(*(sweep.grid.axes[i].name for i in places), *head(kind))]
     bases = {id(point.run): one.points[0].run for one in found.scalings for point in one.points}
     left_out: list[str] = []

@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--fresh", action="store_true", help="discard earlier measurements of these kernels")
     add_trust_option(parser)
-    add_json_option(parser, "one JSON object per trial")
+    add_json_option(parser, "one JSON object per measurement")
     add_recording_options(parser)
     parser.set_defaults(telemetry_hz=1.0)
 
@@ -80,7 +80,7 @@ def execute(args: argparse.Namespace) -> int:
         recorded = close_session(live, args)
     users = [kernel.id for kernel in kernels if kernel.id in user_kernels()]
     found: list[TuningResult] = []
-    # the best of each kernel of the user's, and what auto, which never picks them, picks from now on
+    # the best of each user kernel, then the new choices of auto, which never chooses user kernels
     for names, columns in ((users, TUNED), ([""] * (len(users) < len(kernels)), PICKED)):
         best = [t for name in names for problem in problems if (t := tuner.best(problem, name)) is not None]
         found += best
@@ -88,10 +88,12 @@ def execute(args: argparse.Namespace) -> int:
             rows = [head(columns), *(line(columns, TableRow(Model(), result.run, ended="its best")) for result in best)]
             print("\n".join(["", *table(rows, ("type", "rate"), [rows[0].index("choices")])]), flush=True)
     if not tuner.saved:
-        print_message("nothing is kept for auto: the cache folder cannot be written; correct that, or set XDG_CACHE_HOME")
+        print_message(
+            "the results cannot be stored for auto: the cache folder is not writable; make it writable, or set XDG_CACHE_HOME"
+        )
     if not whole:
-        how = "the same command goes on from here" if tuner.saved else "with more --seconds it gets further"
-        print_message(f"the time is over and there is more to try; {how}")
+        how = "the same command continues the search" if tuner.saved else "pass a larger --seconds"
+        print_message(f"the time budget is spent, but some configurations were not measured; {how}")
     return recorded or (OK if found else WRONG)
 
 
@@ -115,13 +117,13 @@ def _shown(result: TuningResult, best: bool) -> None:
 
 
 def _print(texts: Sequence[str]) -> None:
-    """A line of an unfinished table; its columns have fixed widths."""
+    """Print a line of an unfinished table; its columns have fixed widths."""
     columns, room = columns_of(TUNED), width()
     cells = {c.key: text.rjust(c.cells) if c.right else text.ljust(c.cells) for c, text in zip(columns, texts, strict=True)}
     if sum(c.cells for c in columns) + 2 * len(columns) <= room:
         print("  ".join(cells.values()).rstrip(), flush=True)
         return
-    text = "; ".join(filter(None, (cells.pop(key).strip() for key in WORDS)))  # at the end, where they may take several lines
+    text = "; ".join(filter(None, (cells.pop(key).strip() for key in WORDS)))  # text columns come last and may take several lines
     before = "  ".join(cells.values()) + "  "
     first, *more = textwrap.wrap(text, max(int(room) - len(before), MIN_WORDS)) or [""]
     print("\n".join([f"{before}{first}".rstrip(), *(" " * len(before) + part for part in more)]), flush=True)

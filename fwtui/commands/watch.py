@@ -79,7 +79,7 @@ def execute(args: argparse.Namespace) -> int:
     n, tile = (_count(args, name) for name in ("n", "tile"))
     request = resolve_watch_request(path, name_for(path), args.device, capability, n, tile)
     if DeviceId.parse(args.device).backend == "cuda":
-        settle_here(Experiment(kernel="naive", n=16, device=args.device))  # any kernel for a GPU: whether that GPU is here
+        settle_here(Experiment(kernel="naive", n=16, device=args.device))  # raises Refused if the GPU does not exist
     prompted = Prompted(prompts_of(load_course())) if args.course else None
     confirm_trust([path], args.trust)
     ended = Event()
@@ -131,7 +131,7 @@ def _show(update: WatchUpdate, request: WatchRequest) -> None:
         case Report():
             lines = folded([line(update)])
         case Superseded():
-            lines = ["saved again: what was found of the last save is old", ""]
+            lines = ["saved again: the findings of the last save are outdated", ""]
         case CheckEnd():
             return
     print("\n".join(lines), flush=True)

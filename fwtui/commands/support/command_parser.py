@@ -13,7 +13,7 @@ from fwtui.common.text import quoted, suggest
 
 class CommandParser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **{"allow_abbrev": False, **options})  # a new option would break scripts that abbreviate another
+        super().__init__(*args, **{"allow_abbrev": False, **options})  # new options would break scripts with abbreviated ones
 
     def error(self, message: str) -> NoReturn:
         more = f"`{self.prog} --help`"
@@ -25,7 +25,7 @@ class CommandParser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, f"{quoted(str(value))} is not supported; {offered}")
 
     def print_help(self, file: Any = None) -> None:
-        print(self.format_help(), end="", file=file)  # argparse's own passes over what cannot be written
+        print(self.format_help(), end="", file=file)  # argparse ignores write errors
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         super().exit(flush_output(status), message)

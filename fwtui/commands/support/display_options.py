@@ -1,4 +1,4 @@
-"""Flags of every command that opens or draws screens, and the settings that they override."""
+"""Options of commands that open or draw screens, and the settings that they override."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MIN_GAP, MAX_GAP = 0.01, 3600.0  # seconds
 
 
 def add_screen_options(parser: TakesArguments) -> None:
-    """Flags for the screen to draw and its size; None if not given."""
+    """Add the options for the screen to draw and its size; their values are None if omitted."""
     first, *others = place_names()
     about = f"screen: {', '.join((first, *others))} (default: {first})"
     parser.add_argument("--screen", metavar="NAME", help=about)
@@ -41,13 +41,13 @@ def parse_screen(args: argparse.Namespace) -> tuple[str, tuple[int, int]]:
 
 
 def check_time(seconds: float) -> None:
-    """Raise Refused for an invalid time since a session began."""
+    """Raise Refused for an invalid session time in seconds."""
     if not (math.isfinite(seconds) and seconds >= 0):
         raise Refused(f"moment {seconds:g} is not a non-negative number of seconds; pass for example --at 12.5")
 
 
 def check_speed(speed: float, max_gap: float | None) -> None:
-    """Raise Refused for a speed that the replay does not have, and for an invalid longest gap; None leaves gaps unchanged."""
+    """Raise Refused for an unsupported speed or an invalid longest gap; None leaves gaps unchanged."""
     from fwtui.sessions.player import SPEEDS  # late import, for the time to the first frame
 
     if speed not in SPEEDS:

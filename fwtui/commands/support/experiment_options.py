@@ -1,4 +1,4 @@
-"""Experiments from the command line, made from the same fields as the form."""
+"""Experiments from the command line, with the same fields as the form."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _describe_option(having: Sequence[tuple[str, Option]]) -> str:
     """Return the help of an option: one text if it is the same for all kernels, else one per kernel."""
     values = {_list_values(option) for _, option in having}
     shortest = min((option.help for _, option in having), key=len)
-    if len(values) == 1 and all(option.help.startswith(shortest) for _, option in having):  # some kernels add to it
+    if len(values) == 1 and all(option.help.startswith(shortest) for _, option in having):  # some kernels extend the help
         return f"{shortest} ({_list_values(having[0][1])}; default: {_default(having[0][1])})"
     return "; ".join(f"{one}: {option.help} ({_list_values(option)}; default: {_default(option)})" for one, option in having)
 
@@ -79,7 +79,7 @@ def _default(option: Option) -> str:
 
 
 def parse_choices(text: str, name: str) -> list[Any]:
-    """Return the values between commas, each once, as the form's field of that name reads them. Raises Refused."""
+    """Parse comma-separated values, without duplicates, with the form's field of that name. Raises Refused."""
     return list(dict.fromkeys(BY_NAME[name].read(word.strip())[name] for word in text.split(",")))
 
 
@@ -93,10 +93,9 @@ def kernel_options() -> dict[str, list[tuple[str, Option]]]:
 
 
 def parse_experiments(args: argparse.Namespace, gpu: bool) -> list[Experiment]:
-    """One experiment for every combination of what was asked; what was not asked is as the user's settings have it, or
-    this machine's default.
+    """Return an experiment for every combination of values, with defaults from the user's settings and this machine.
 
-    Of the options that kernels have of their own each kernel gets those it has; Refused names one that none has.
+    Each kernel gets only the options that it supports. Raises Refused for an option that none of them supports.
     """
     preferred = settings.load()
     register_requested(args)
@@ -106,12 +105,12 @@ def parse_experiments(args: argparse.Namespace, gpu: bool) -> list[Experiment]:
     for name in _options(args):
         if name not in offered:
             have = "have" if len(kernels) > 1 else "has"
-            raise Refused(f"{' and '.join(kernels)} {have} no option {name!r}; `fwtui kernels` lists what each kernel offers")
+            raise Refused(f"{' and '.join(kernels)} {have} no option {name!r}; `fwtui kernels` lists the options of each kernel")
     return combinations
 
 
 def check_device(args: argparse.Namespace, kernels: Iterable[str]) -> None:
-    """Raise Refused for a device that none of the kernels would run on."""
+    """Raise Refused for a device if all kernels run on the CPU."""
     device, names = args.field_device or "auto", list(dict.fromkeys(kernels))
     if device != "auto" and all(kernel_named(name).backend == "cpu" for name in names):
         runs = "run" if len(names) > 1 else "runs"
@@ -133,11 +132,10 @@ def _options(args: argparse.Namespace) -> dict[str, str]:
 def experiments_of_every_kernel(
     args: argparse.Namespace, gpu: bool, settled: Callable[[Experiment], Settled]
 ) -> tuple[list[Settled], list[tuple[str, str]]]:
-    """The experiment asked for, of every kernel that takes it, and (kernel, reason) for those that do not; the user's own are
-    those in the folder of his settings.
+    """Return the experiment for every kernel that supports it, and (kernel, reason) for the other kernels.
 
-    `settled` raises Refused for what cannot run here. Each kernel gets the first of the asked number types that it has (of
-    its own where none was asked for), and of the asked options those that it has.
+    User kernels are those in the folder of the settings. `settled` raises Refused if an experiment cannot run here. Each
+    kernel gets the first requested data type that it supports, by default its first one, and the options that it supports.
     """
     if args.field_kernel is not None:
         raise Refused("--all and --kernel cannot be combined; pass only one")
@@ -187,7 +185,7 @@ def _experiment(
     device = changes.get("device", preferred.text(EXPERIMENT + "device"))
     default_kernel = AUTO.id if changes.get("devices") else preferred.kernel or base.kernel
     kernel = kernel_named(str(changes.get("kernel", default_kernel)))
-    if every is not None:  # all on the same graph
+    if every is not None:  # all kernels on one graph
         n = preferred.values.get(EXPERIMENT + "n")
         changes = {"n": int(n.text) if n is not None else base.n} | changes
     base = preferred.experiment(base, lambda k: k.backend == "cuda" and (device == "simulator" or not gpu), kernel.id)

@@ -1,4 +1,4 @@
-"""Rows on stdout: their form, and how they fit the terminal."""
+"""The format of rows on stdout, fitted to the terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BAR = 32  # cells of the longer bar
 
 
 def add_json_option(parser: argparse.ArgumentParser, objects: str) -> TakesArguments:
-    """Add --json, which prints these objects, to a group of options that exclude each other; return the group."""
+    """Add --json, which prints these objects, to a mutually exclusive group of options; return the group."""
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help=f"print {objects} instead of a table")
     return form
@@ -34,12 +34,12 @@ def width() -> float:
 def table(
     rows: Sequence[Sequence[str]], least: Sequence[str] = (), wrapped: Sequence[int] = (-1,), only_text: bool = False
 ) -> list[str]:
-    """Return rows as lines that fit the terminal, by tables.fitted()."""
+    """Format rows as lines that fit the terminal; see tables.fitted()."""
     return fitted(rows, width(), least, wrapped, only_text)
 
 
 def side_by_side(rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table whose columns are all of one kind: as many side by side as fit, the others below with the first one again."""
+    """Format a table of similar columns, wrapped below if they do not fit; the first column is repeated."""
     lines: list[str] = []
     first, last = 1, len(rows[0])
     while first < len(rows[0]):
@@ -53,7 +53,7 @@ def side_by_side(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def folded(lines: Iterable[str]) -> list[str]:
-    """Sentences in lines that fit the terminal; continuation lines are indented."""
+    """Fold sentences to the width of the terminal; continuation lines are indented."""
     room = width()
     if room == math.inf:
         return [*lines]
@@ -61,7 +61,7 @@ def folded(lines: Iterable[str]) -> list[str]:
 
 
 def reasons(reasons: Iterable[tuple[str, str]]) -> list[str]:
-    """Return a remark per item below a blank line; empty without remarks."""
+    """Return one remark per item, after a blank line; empty without remarks."""
     lines = [f"{of}: {text}" for of, text in reasons if text not in ("", ABSENT, "-")]
     return ["", *folded(lines)] if lines else []
 

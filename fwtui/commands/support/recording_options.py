@@ -1,4 +1,4 @@
-"""Flags of every command that has a live session, and that session."""
+"""Options of commands with a live session, and the start of that session."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MIN_HZ, MAX_HZ = 0.01, 10
 
 
 def add_recording_options(parser: argparse.ArgumentParser) -> None:
-    """Flags of every command that has a live session."""
+    """Add the options of commands with a live session."""
     about = "record the session (default path: in the user's data folder)"
     parser.add_argument("--record", nargs="?", const="", metavar="PATH", help=about)
     parser.add_argument("--title", default="", help="title of the recorded session")
@@ -65,7 +65,7 @@ def live_session(args: argparse.Namespace, device: str = "") -> Live:
 
 
 def with_progress(live: Live) -> None:
-    """Let signals raise Stopped, and report to stderr."""
+    """Let signals raise Stopped, and report progress and errors to stderr."""
     on_signals(stop)
     live.sinks.append(StderrReporter(live.model))
     if live.recorder is not None:
@@ -73,7 +73,7 @@ def with_progress(live: Live) -> None:
 
 
 def report_recording_failure(line: Line) -> None:
-    """A sink for commands that report everything else themselves."""
+    """Report that the recording failed; a sink for commands that report everything else themselves."""
     if isinstance(line.event, Fault) and line.event.source == "recorder":
         print_message(line.event.message)
 

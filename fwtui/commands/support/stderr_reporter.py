@@ -18,16 +18,16 @@ from fwtui.stream.model import Model
 
 _TRACEBACK = re.compile(
     r"Traceback \(most recent call last\):.* (?=[\w.]+(?:Error|Exception)\b)"
-)  # recordings have the traceback
+)  # the recording contains the traceback
 
 
 class StderrReporter:
-    """Words for stderr: errors, each once, and on a terminal the progress."""
+    """Reports errors once each and, on a terminal, progress."""
 
     def __init__(self, model: Model | None = None, show: Callable[[str, float | None], object] | None = None) -> None:
-        """With a model, which receives each event afterwards, also report the relaxations that a sparse plan skips.
+        """With a model, also report the relaxations that a sparse plan skips; the model receives each event afterwards.
 
-        `show` receives the progress as text, and its share (0 to 1, or None); by default a terminal shows the text.
+        `show` receives the progress as text and as a share (0 to 1, or None); by default a terminal shows the text.
         """
         self._model = model
         self._show = show or (lambda text, share: show_progress(text))
@@ -40,7 +40,7 @@ class StderrReporter:
             case events.Fault(code=code, message=message, stderr=stderr):
                 self._fault = message
                 print_message(message)
-                # only of a process that died: others report the error themselves
+                # only if a process died: other commands report their errors themselves
                 if code == "died" and (last := _TRACEBACK.sub("", stderr).strip()) and last not in message:
                     print_message(last)
             case events.RunDone(outcome="refused" | "failed", message=message) if message != self._fault:
@@ -60,7 +60,7 @@ class StderrReporter:
 
 
 def print_message(text: str) -> None:
-    """A sentence on stderr."""
+    """Print a sentence to stderr."""
     show_progress("")
     report(text)
 
@@ -69,12 +69,12 @@ def session_exit_code(path: Path, complete: bool) -> int:
     """Return the exit code of a command that has read a whole session, and report an incomplete one."""
     if complete:
         return OK
-    print_message(f"{path.name} is incomplete; `fwtui check` says what is missing")
+    print_message(f"{path.name} is incomplete; `fwtui check` lists what is missing")
     return WRONG
 
 
 def show_progress(text: str) -> None:
-    """The progress, on a line of a terminal that the next words replace."""
+    """Show progress on a line of the terminal that the next output replaces."""
     if sys.stderr.isatty():
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 

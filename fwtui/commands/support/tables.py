@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Container, Mapping, Sequence
 from itertools import zip_longest
 
-MIN_WORDS, MIN_CELLS = 16, 8  # cells of a column of words that may take several lines; of one without any room
+MIN_WORDS, MIN_CELLS = 16, 8  # minimum cells of a text column that may take several lines, and of any column
 
 
 def fitted(
@@ -18,8 +18,8 @@ def fitted(
 ) -> list[str]:
     """Return the lines of a table, of at most `width` cells if possible.
 
-    Columns with titles in `least` go in that order, and a last line names them; the words of the columns `wrapped` take
-    several lines.
+    Columns with titles in `least` are dropped in that order, and a last line names them; the text of the columns `wrapped`
+    may take several lines.
     """
     titles, dropped = rows[0], list[str]()
     longest = {i: max(len(row[i]) for row in rows) for i in range(len(titles))}
@@ -44,12 +44,12 @@ def fitted(
 
 
 def _room(columns: Mapping[int, int], width: float) -> float:
-    """Return cells that columns of those widths leave free; below 0 where they need more."""
+    """Return the cells that columns of these widths leave free; negative if they do not fit."""
     return width - sum(columns.values()) - 2 * (len(columns) - 1)
 
 
 def _numbers(rows: Sequence[Sequence[str]]) -> list[int]:
-    """Return the columns that have numbers."""
+    """Return the numeric columns."""
     return [i for i in range(len(rows[0])) if any(c.isdigit() for row in rows[1:] for c in row[i][:1])]
 
 

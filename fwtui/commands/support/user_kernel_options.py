@@ -1,4 +1,4 @@
-"""The user's kernels on the command line: confirmed once for each folder, then known by their names."""
+"""User kernels on the command line: the user trusts each folder once and may then use names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fwtui.machine.kernel_folder import kernel_files
 
 
 def add_trust_option(parser: argparse.ArgumentParser) -> None:
-    """Flags of every command that runs kernels."""
+    """Add the option of commands that run kernels."""
     about = "run the file of your kernel without a question, and trust its folder from now on"
     parser.add_argument("--trust", action="store_true", help=about)
 
@@ -41,9 +41,9 @@ def register_kernels(kernels: str | None, args: argparse.Namespace) -> str | Non
 
 
 def register_folder(trusting: bool) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return the names of the kernels in the folder of the settings, and (kernel, reason) of what is left out there.
+    """Register the kernels in the folder of the settings; return their names, and (kernel, reason) for the skipped ones.
 
-    Nobody is asked whether they may run. Raises Refused if it cannot be kept that they may.
+    It does not prompt for trust. Raises Refused if `trusting` and the trust cannot be stored.
     """
     files = {path: name_for(path) for path in kernel_files()}
     if trusting:
@@ -57,13 +57,13 @@ def register_folder(trusting: bool) -> tuple[list[str], list[tuple[str, str]]]:
         except Refused as refusal:
             left_out.append((files[path], str(refusal)))
     if others := [sanitise(name) for path, name in files.items() if path not in allowed]:
-        why = "your own, and you were not asked yet whether what is in their folder may run; --trust says yes"
+        why = "the folder of these kernels is not trusted yet; pass --trust to run them"
         left_out.append((", ".join(others), why))
     return names, left_out
 
 
 def confirm_trust(paths: Sequence[Path], trusting: bool) -> None:
-    """Make sure that the user trusts these files; ask once for all new folders. Raises Refused."""
+    """Ensure that the user trusts these files, with one prompt for all new folders. Raises Refused."""
     new = list({path.parent: path for path in paths if not trust.is_trusted(path)}.values())
     if not new:
         return
@@ -74,23 +74,23 @@ def confirm_trust(paths: Sequence[Path], trusting: bool) -> None:
 
 
 def parse_kernel_options(args: argparse.Namespace, offered: Collection[str]) -> None:
-    """`--option NAME=VALUE`, read like a flag of that name. Raises Refused for an option that no kernel has."""
+    """Parse `--option NAME=VALUE` like an option of that name. Raises Refused for an unknown option."""
     for pair in args.option:
         name, equals, value = pair.partition("=")
         if not equals or name not in offered:
             names = ", ".join(offered)
-            raise Refused(f"--option {quoted(pair)} is not NAME=VALUE of an option that a kernel has; there are {names}")
+            raise Refused(f"--option {quoted(pair)} is not NAME=VALUE with the name of a kernel option; choose one of {names}")
         setattr(args, f"option_{name}", value)
 
 
 def _files(new: Sequence[Path]) -> str:
-    """Return the files that the user did not agree to, as the subject of a sentence."""
+    """List the untrusted files as the subject of a sentence."""
     first = sanitise(new[0].name)
-    return f"{first} was" if len(new) == 1 else f"{first} and what is in {counted(len(new) - 1, 'other folder')} were"
+    return f"{first} was" if len(new) == 1 else f"{first} and the content of {counted(len(new) - 1, 'other folder')} were"
 
 
 def _ask_for_trust(new: Sequence[Path]) -> bool:
-    """Ask the user to trust each folder. Raises Refused without a terminal."""
+    """Prompt for trust in the folders; return the answer. Raises Refused without a terminal."""
     warning = trust.warning(new[0])
     others = f", and so is the content of {counted(len(new) - 1, 'other folder')}" if len(new) > 1 else ""
     it, its = ("it", "its folder") if len(new) == 1 else ("them", "their folders")

@@ -20,10 +20,10 @@ from textual_serve.server import Server
 MAX_VISITORS = 8  # each has a process of about 100 MB
 MAX_CONNECTIONS = 64
 MAX_MESSAGE = 1 << 16  # bytes of one message from a page
-REQUEST_SECONDS = 15.0  # for everything but a visit; a slower client is cut off
+REQUEST_SECONDS = 15.0  # limit for all requests except visits; slower clients are disconnected
 QUIT_SECONDS = 3.0  # for a visitor's process to end after its page has closed
 LAST_SECONDS = 0.5  # for requests under way when a signal ends the server
-HEADERS = {  # nothing is loaded from other servers, and no other page can frame this one
+HEADERS = {  # forbid content from other servers, and framing by other pages
     "Content-Security-Policy": "default-src 'self' 'unsafe-inline' data:; connect-src 'self' ws:; frame-ancestors 'none'",
     "Cache-Control": "no-store",
 }
@@ -47,10 +47,10 @@ class _Refusal(asyncio.Protocol):
 
 
 class WebServer(Server):
-    """Serves the page at `host:port`; each visitor gets a process that runs `command`."""
+    """A server of the page at `host:port`; each visitor gets a process that runs `command`."""
 
     def __init__(self, command: Sequence[str], host: str, port: int):
-        # textual-serve would print what a process writes to stderr
+        # textual-serve would print the stderr of the process
         super().__init__(f"exec {shlex.join(command)} 2>/dev/null", host, port, title="fwtui")
         self._visits: dict[asyncio.BaseProtocol, web.WebSocketResponse] = {}
 
@@ -92,7 +92,7 @@ class WebServer(Server):
 
     @web.middleware
     async def _check(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse requests under other names, which a hostile name server may have given to this address, and from other pages."""
+        """Reject requests with other host names (DNS rebinding) and from other pages."""
         if f"http://{request.host}" != self.public_url or request.headers.get("Origin", self.public_url) != self.public_url:
             raise web.HTTPForbidden(text=f"This server answers only as {self.public_url}, and only its own page.")
         try:
@@ -118,7 +118,7 @@ class WebServer(Server):
             async for message in page:
                 if message.type == WSMsgType.TEXT:
                     await self._pass_on(message.json(), visit, page)
-        except (OSError, TypeError, ValueError, RecursionError):  # no page sends that, or no process can be started
+        except (OSError, TypeError, ValueError, RecursionError):  # an invalid message, or a process that cannot be started
             await page.close()
         finally:
             with suppress(TimeoutError, asyncio.TimeoutError):
@@ -129,7 +129,7 @@ class WebServer(Server):
         return page
 
     async def _pass_on(self, message: object, visit: AppService, page: web.WebSocketResponse) -> None:
-        """Give the process keys, a size or a focus. Raises TypeError or ValueError for what no page sends."""
+        """Pass keys, a size or a focus to the process. Raises TypeError or ValueError for an invalid message."""
         match message:
             case ["stdin", str(typed)]:
                 await visit.send_bytes(typed.encode())

@@ -204,7 +204,7 @@ def test_a_kernel_without_tiles_is_left_out_once_and_a_run_that_dies_is_not_trie
     axes = [axis("kernel", "serial"), axis("n", "32", "512"), axis("tile", "16", "32")]
     sweep = finished(swept(session, axes, within=20.0), session)
     told = lines({id(run): session.model for run in session.model.runs.values()}, sweep, findings(session.model, []))
-    assert [line.split(":")[1] for line in told if line.startswith("left out")] == [" n 512, tile 16"]
+    assert [line.split(":")[1] for line in told if line.startswith("skipped")] == [" n 512, tile 16"]
     assert sweep.done == 1 and len(sweep.left_out) == 1
 
 

@@ -119,7 +119,7 @@ def test_options_of_a_user_kernel_are_swept_like_those_of_rungs(tmp_path: Path, 
     assert main(["run", "-k", str(path), "--option", "depth=9", *QUICK]) == 2
     assert "depth 9 is not supported by mine; choose 1, 2 or 3" in capsys.readouterr().err
     assert main(["run", "-k", str(path), "--option", "width=9", *QUICK]) == 2
-    assert "--option 'width=9' is not NAME=VALUE of an option that a kernel has" in capsys.readouterr().err
+    assert "--option 'width=9' is not NAME=VALUE with the name of a kernel option" in capsys.readouterr().err
 
 
 def test_kernels_in_the_folder_of_the_settings_are_listed_unread_and_run_by_their_names_and_by_all(

@@ -332,7 +332,7 @@ def test_wrong_huge_and_no_distances_are_refused_in_a_sentence(
     live = live_of(lambda request: [events.Answers(t=3, run=1, note="the file is gone")])
     live.tell(events.RunDone(t=2, run=1, outcome="done"))
     answer(live, 1)
-    assert "run 1 has no answers: the file is gone" in capsys.readouterr().err
+    assert "run 1 has no distance summary: the file is gone" in capsys.readouterr().err
     live.tell(events.Answers(t=4, run=1, vertices=30))
     answer(live, 1)
     assert not capsys.readouterr().err

@@ -237,7 +237,7 @@ def test_a_tune_that_keeps_nothing_does_not_go_on_from_there(
         return False
 
     monkeypatch.setattr(Tuner, "tune", over)
-    for kept, words in ((True, "goes on from here"), (False, "with more --seconds it gets further")):  # noqa: B007  (over reads it)
+    for kept, words in ((True, "continues the search"), (False, "pass a larger --seconds")):  # noqa: B007  (over reads it)
         main(["tune", "-n", "256", "-k", "serial", "--telemetry-hz", "0"])
         assert capsys.readouterr().err.endswith(f"{words}\n")
 

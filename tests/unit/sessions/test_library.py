@@ -124,7 +124,7 @@ class TestLibrary:
     def test_an_empty_library_is_one_sentence(self, shelves: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
         shelves[1].rmdir()
         assert main(["list"]) == 0
-        assert capsys.readouterr().out.startswith("There are no sessions yet; recordings go to ")
+        assert capsys.readouterr().out.startswith("There are no sessions yet; recordings are stored in ")
         with pytest.raises(Refused, match=r"there is no session 'x', and none in .*; pass the path"):
             library.resolve("x")
 
