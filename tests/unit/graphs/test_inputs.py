@@ -76,7 +76,7 @@ def test_a_file_gives_the_answer_that_its_author_means(name: str, source: str, t
         ("und3.txt", 3, "undirected, as its comments declare"),
         ("matrix3.csv", 3, "read as a matrix of 3 x 3 weights"),
         ("coo_dup.npz", 3, "1 duplicate entry: duplicates add up"),
-        ("count_line.txt", 3, "line 1 is the number of vertices and edges, 3 and 2"),
+        ("count_line.txt", 3, "line 1 contains the numbers of vertices and edges, 3 and 2"),
         ("float_ids.csv", 4, "weights from column 'weight'"),
     ],
 )
