@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwtui.analysis.plan_checks import words
+from fwtui.analysis.plan_checks import describe_rect
 from fwtui.engine.engine import Engine
 from fwtui.engine.kernel_instance import LoadedKernel, load_kernel
 from fwtui.engine.verify import to_canonical
@@ -150,7 +150,8 @@ def _forgotten(got: np.ndarray, before: np.ndarray, writes: Sequence[Rect], thro
     cells = _carried_out(before, [w for w in writes if w not in left], through)
     if not left or not others or not np.array_equal(cells[:n, :n], got):
         return ""
-    return f"{' and '.join(map(words, left[:MAX_NAMED]))}{' and others' * (len(left) > MAX_NAMED)} were forgotten"
+    named = " and ".join(map(describe_rect, left[:MAX_NAMED]))
+    return f"{named}{' and others' * (len(left) > MAX_NAMED)} were forgotten"
 
 
 def _mistakes(
