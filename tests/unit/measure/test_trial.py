@@ -27,7 +27,7 @@ EXAMPLES = Path(fwtui_kernels.__file__).parent / "examples"
 HARNESS = """
 import msgspec
 from in_simulator import tell
-from fwtui.measure.kernel_test_process import TrialRun
+from fwtui.measure.kernel_test_process import KernelTest
 from fwtui.stream.kernel_tests import Finding, KernelTestRequest
 from fwtui.experiment.device import DeviceId
 
@@ -42,7 +42,7 @@ def found(case):
             if not finding.fine:
                 raise Found
     try:
-        TrialRun(KernelTestRequest(kernel="mine", path=case["path"], device=DeviceId("simulator")), take).run()
+        KernelTest(KernelTestRequest(kernel="mine", path=case["path"], device=DeviceId("simulator")), take).run()
     except Found:
         pass
     return told
