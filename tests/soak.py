@@ -41,7 +41,7 @@ GROWTH = {"MB": (0.1, 8.0), "descriptors": (0.0, 2.0), "processes": (0.0, 0.0), 
 SIZES = ((40, 120), (24, 80), (16, 60), (60, 200), (10, 40))
 PLACES = (b"1", b"2", b"3", b"4", b"5", b"6", b"7")
 KEYS = (b"?", b"l", b"y", b"P", b"\x1b[B", b"\r", b"\x10")
-HELP, ESCAPE = b"Keys and words", b"\x1b"
+HELP, ESCAPE = b"Keys and glossary", b"\x1b"
 Line = tuple[str, str]  # what it is, and its unit
 
 

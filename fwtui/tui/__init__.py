@@ -53,7 +53,7 @@ def run_dashboard(
         if "web" in os.environ.get("TEXTUAL_DRIVER", "").lower():
             raise Refused("the dashboard starts programs on this machine and is not served to web pages; use `fwtui serve`")
         _need_terminal("the dashboard")
-        gc_pause.disable_gc()  # until the first frame is there
+        gc_pause.disable_gc()  # until the first frame is drawn
         limit_malloc_arenas()
         from fwtui.experiment.experiment import first_steps
         from fwtui.machine import hardware
@@ -62,13 +62,19 @@ def run_dashboard(
         from fwtui.tui.frame.appearance import load_appearance
 
         first = experiment or first_steps(hardware.driver_present())[0]
-        visit = ui_state.load() if settings is not None and settings.text("keep_sessions") == "yes" else None
-        if visit is not None and live.recorder is None:
+        saved_state = ui_state.load() if settings is not None and settings.text("keep_sessions") == "yes" else None
+        if saved_state is not None and live.recorder is None:
             live.keep()
         if place == "learn":  # continue at the last step
-            lesson = lesson or (visit.course if visit is not None else "") or "1"
+            lesson = lesson or (saved_state.course if saved_state is not None else "") or "1"
         app = FwtuiApp(
-            live, first, last_resort=live.kill, look=load_appearance(settings), place=place, lesson=lesson, last_visit=visit
+            live,
+            first,
+            last_resort=live.kill,
+            look=load_appearance(settings),
+            place=place,
+            lesson=lesson,
+            saved_state=saved_state,
         )
         _run(app)
         reason = "signal" if app.left_by_signal else "closed" if not app.return_code else "error"
@@ -111,7 +117,7 @@ def run_replay(
     Raises Refused for an invalid session or setting, and without a terminal.
     """
     _need_terminal("the replay")
-    gc_pause.disable_gc()  # until the first frame is there
+    gc_pause.disable_gc()  # until the first frame is drawn
     from fwtui.tui.app.app import FwtuiApp
     from fwtui.tui.frame.appearance import load_appearance
 

@@ -27,19 +27,19 @@ class KeyNames:
         return self._screen.key_of(id)
 
 
-def filled_in(words: str, screen: Any) -> str:
+def filled_in(text: str, screen: Any) -> str:
     """Fill in the placeholders of a text: names of keys, {key[cancel]}, and attributes of the screen."""
-    return words.format(screen=screen, key=KeyNames(screen))
+    return text.format(screen=screen, key=KeyNames(screen))
 
 
-def require(holds: Callable[[Any], object], words: str) -> Reason:
-    """Return the text, filled in, as the reason if the condition does not hold for the screen."""
-    return lambda screen: None if holds(screen) else filled_in(words, screen)
+def require(holds: Callable[[Any], object], text: str) -> Reason:
+    """Return a reason that applies if the condition does not hold for the screen: the text with its placeholders filled in."""
+    return lambda screen: None if holds(screen) else filled_in(text, screen)
 
 
 def first_reason(*reasons: Reason) -> Reason:
     """Combine reasons; the first that applies counts."""
-    return lambda screen: next((words for reason in reasons if (words := reason(screen)) is not None), None)
+    return lambda screen: next((text for reason in reasons if (text := reason(screen)) is not None), None)
 
 
 always = first_reason()
@@ -68,7 +68,7 @@ def move(keys: str, action: str, title: str, tooltip: str, id: str) -> Action:
 
 
 look = partial(bound, shows=True)
-hidden = partial(bound, show=False)  # not in the footer, which has no room for all
+hidden = partial(bound, show=False)  # omitted from the footer
 hidden_look = partial(hidden, shows=True)
 
 
@@ -112,7 +112,7 @@ def key_name(character: str) -> str:
     return KEY_NAME_REPLACEMENTS.get(name, name) or character
 
 
-FAR = 10**6  # more than any number of rows or columns
+FAR = 10**6  # greater than every number of rows or columns
 ACROSS = (
     move("right", "arrow(0, 1)", "Right", "to the next value", "arrow.right"),
     move("left", "arrow(0, -1)", "Left", "to the previous value", "arrow.left"),

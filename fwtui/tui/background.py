@@ -57,7 +57,7 @@ def ladder_for(screen: PlaceScreen) -> Model | None:
     return screen.view.ladder
 
 
-def climb_for(screen: PlaceScreen) -> LadderData | None:
+def ladder_data_for(screen: PlaceScreen) -> LadderData | None:
     """Return the data of a live session's ladders; None until they have been read."""
 
     def read() -> LadderData:
@@ -66,8 +66,8 @@ def climb_for(screen: PlaceScreen) -> LadderData | None:
         header = screen.view.model.header
         return gather(header.machine if header is not None else Machine())
 
-    _once(screen, "climb", read)
-    return screen.view.climb
+    _once(screen, "ladder_data", read)
+    return screen.view.ladder_data
 
 
 def _once(screen: PlaceScreen, name: str, read: Callable[[], object]) -> None:
@@ -77,9 +77,9 @@ def _once(screen: PlaceScreen, name: str, read: Callable[[], object]) -> None:
         setattr(screen.view, name, found)
         screen.update(True)
 
-    if name in screen.view.asked_for:
+    if name in screen.view.started_reads:
         return
-    screen.view.asked_for.add(name)
+    screen.view.started_reads.add(name)
     if getattr(screen.app, "still", False):
         setattr(screen.view, name, read())
     else:

@@ -42,7 +42,7 @@ NEEDS = (
 
 def check() -> None:
     """Raise Refused, naming the first member that the installed Textual lacks."""
-    if sentence := lacking(f"Textual {textual.__version__}", NEEDS, "the version that fwtui asks for"):
+    if sentence := lacking(f"Textual {textual.__version__}", NEEDS, "the version that fwtui requires"):
         raise Refused(sentence)
 
 

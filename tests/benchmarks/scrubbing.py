@@ -91,7 +91,7 @@ def main(count: int, hours: float) -> None:
         seconds = [opened(path)[0] for _ in range(3)]
         size = path.stat().st_size / 1e6
         wall, cpu = (median(each) for each in zip(*seconds, strict=True))
-        print(f"{len(opened(path)[1].loaded.lines):,} events, {size:.1f} MB: opens in {wall:.2f} s (CPU {cpu:.2f} s)")
+        print(f"{len(opened(path)[1].session.lines):,} events, {size:.1f} MB: opens in {wall:.2f} s (CPU {cpu:.2f} s)")
         for place in place_names():
             taken = asyncio.run(jumps(opened(path)[1], count, place))
             for name, each in zip(("clock", "CPU"), zip(*taken, strict=True), strict=True):

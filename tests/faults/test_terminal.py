@@ -200,7 +200,7 @@ def test_a_stopped_dashboard_continues(environment: dict[str, str]) -> None:
             run.read_until(b"\x1b[?1049h")
             run.press(junk)
             run.press(b"?")
-            run.read_until(b"Keys and words")
+            run.read_until(b"Keys and glossary")
             run.press(b"\x1b")
         run.kill(signal.SIGTERM)
         assert run.process.returncode == 128 + signal.SIGTERM

@@ -72,7 +72,7 @@ async def test_answers_are_requested_recomputed_cancelled_and_shown_on_arrival(d
         dashboard.tick()
         await panel(pilot)
         shown = screen_text(dashboard)
-        wanted = ("Answers · run 1", "57, from Aix to Brno", "74.7 % of 9,900 ordered pairs", "51, the largest of 50")
+        wanted = ("Distance summary · run 1", "57, from Aix to Brno", "74.7 % of 9,900 ordered pairs", "51, the largest of 50")
         for words in (*wanted, "none: no vertex reaches", "12.3 ms", "0 to 19", "no path"):
             assert words in shown, words
         assert "diameter 57 · mean 17.25 · 74.7 % reachable" in await keyed(pilot, "v", "pagedown") and not is_open(dashboard)
@@ -94,7 +94,7 @@ async def test_answers_are_requested_recomputed_cancelled_and_shown_on_arrival(d
         live.tell(halves(run=3))
         await proceed(pilot)
         assert not is_open(dashboard)
-        assert "the answers of run 3 are there; v shows them" in await go(pilot, "escape") and not is_open(dashboard)
+        assert "the distance summary of run 3 is ready; v shows it" in await go(pilot, "escape") and not is_open(dashboard)
 
 
 async def test_missing_answers_have_a_reason(dashboard: FwtuiApp, live: FakeLive) -> None:
@@ -122,7 +122,7 @@ async def test_a_replay_shows_what_any_run_of_these_distances_told(replay_of: Re
     async with opened(app) as pilot:
         assert app.screen.check_action("view", ()) is False, "run 3 is of another graph"
         shown = await keyed(pilot, "left_square_bracket", "v")
-        assert "run 2 has no answers at this moment; go on to its end" in shown
+        assert "run 2 has no distance summary at this position; go to its end" in shown
         await press(pilot, "left_square_bracket", "right_square_bracket", *["full_stop"] * 40, "v")
         await panel(pilot)
         assert "run 1, which computed" in screen_text(app)

@@ -21,7 +21,7 @@ from fwtui.tui.run.live_screen import RunScreen
 
 
 def command(app: FwtuiApp, words: str) -> Command:
-    return next(offered for offered in app.commands() if offered.words == words)
+    return next(offered for offered in app.commands() if offered.title == words)
 
 
 async def until(pilot: Pilot[None], screen: type) -> str:
@@ -121,7 +121,7 @@ async def test_a_replay_shows_the_counters_and_claims_it_holds(replay_of) -> Non
     ]
     app = replay_of(told)
     async with opened(app) as pilot:
-        offered = [c.words for c in app.commands()]
+        offered = [c.title for c in app.commands()]
         assert "Claims: sing" in offered and not any("nothing-known" in words for words in offered)
         assert not any(words.startswith("Reproduce") for words in offered)
         assert "25.0 %" in await keyed(pilot, "4", "h")

@@ -170,23 +170,23 @@ async def test_keys_move_the_cursor_which_shows_the_values() -> None:
     async with app.run_test(size=(80, 20)) as pilot:
         app.chart.focus()
         await pilot.pause()
-        assert "values" in app.chart.words
+        assert "values" in app.chart.description
         await pilot.press("right")
-        assert app.chart.words == "n 256   ① naive 10.0 G   ② tiled 30.0 G"
+        assert app.chart.description == "n 256   ① naive 10.0 G   ② tiled 30.0 G"
         await pilot.resize_terminal(35, 20)
         await until(pilot, lambda: app.chart.size.width == 35)
-        assert app.chart.words == "n 256   ① naive 10.0 G", "what has no room is left out, and not cut"
+        assert app.chart.description == "n 256   ① naive 10.0 G", "what has no room is left out, and not cut"
         await pilot.resize_terminal(80, 20)
         await until(pilot, lambda: app.chart.size.width == 80)
         await pilot.press("end")
-        assert app.chart.words == "n 4096   ① naive 250 G   ② tiled 750 G"
+        assert app.chart.description == "n 4096   ① naive 250 G   ② tiled 750 G"
         await pilot.press("left", "left", "enter")
-        assert app.chart.words.startswith("n 1024 ") and app.chosen == [(0, 2)]
+        assert app.chart.description.startswith("n 1024 ") and app.chosen == [(0, 2)]
         before = [app.chart.render_line(y).text for y in range(20)]
         assert all(len(line) == 80 for line in before) and before[-1].startswith("n 1024")
         assert any("│" in line[10:] for line in before)
         await pilot.press("home")
-        assert app.chart.words.startswith("n 256 ")
+        assert app.chart.description.startswith("n 256 ")
 
 
 async def test_the_mouse_finds_the_nearest_value_and_clicking_chooses_it() -> None:
@@ -197,7 +197,7 @@ async def test_the_mouse_finds_the_nearest_value_and_clicking_chooses_it() -> No
         stop = drawing.stops[7]
         place = (drawing.left + column_of(stop.share, drawing.width), drawing.top + stop.row)
         await pilot.hover(app.chart, offset=place)
-        assert app.chart.words == "② 600 G · n 2048 · tiled"
+        assert app.chart.description == "② 600 G · n 2048 · tiled"
         await pilot.click(app.chart, offset=place)
         assert app.chosen == [(1, 3)]
 

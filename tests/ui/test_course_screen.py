@@ -186,7 +186,7 @@ async def test_a_step_that_cannot_run_here_is_not_offered(live: FakeLive, monkey
 
 
 async def test_the_course_shows_its_duration_and_where_it_continues(live: FakeLive) -> None:
-    app = begun(live, "blocked", last_visit=SavedUiState(course="blocked"))
+    app = begun(live, "blocked", saved_state=SavedUiState(course="blocked"))
     async with opened(app, size=NARROW) as pilot:
         assert "continued at step 4; Home opens the first step" in await go(pilot)
         text = await go(pilot, "home")
@@ -205,7 +205,7 @@ async def test_keys_palette_and_help(live: FakeLive) -> None:
         assert "t Course" in text and "g Guess" not in text, "the place begins without the course"
         assert "Go on" not in text
         assert f"1 of {STEPS}" in await go(pilot, "t")
-        offered = {c.words: c for c in screen_of(app, LearnScreen).commands()}
+        offered = {c.title: c for c in screen_of(app, LearnScreen).commands()}
         offered["Course 7: Only what matters"].run()
         assert f"7 of {STEPS} Only what matters" in await go(pilot)
         keys = {binding.id: binding.description for binding in screen_of(app, LearnScreen).rows.offered()}
@@ -278,7 +278,7 @@ async def test_a_plan_is_followed_forwards_and_backwards(learning: FwtuiApp) -> 
         grid = learning.screen.query_one(DistanceGrid)
         assert grid.scroll_offset.x > 0 and grid.scroll_offset.y > 0
         assert "d[23,23]" in screen_text(learning)
-        follow = {c.words: c for c in screen_of(learning, LearnScreen).commands()}
+        follow = {c.title: c for c in screen_of(learning, LearnScreen).commands()}
         follow["Follow: kleene"].run()
         assert "R-Kleene" in await keyed(pilot) or "kleene" in (await keyed(pilot)).lower()
 

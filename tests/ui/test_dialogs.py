@@ -129,7 +129,7 @@ async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp,
         write_session(folder.with_name("kept") / f"kept-{number}.fwt.jsonl", scenes.cpu_session())
     async with opened(dashboard) as pilot:
         screen = screen_of(dashboard, RunScreen)
-        words = [command.words for command in (*screen.commands(), *dashboard.commands())]
+        words = [command.title for command in (*screen.commands(), *dashboard.commands())]
         assert "Kernel: katz-kider" in words and "Replay: one-two" in words
         assert [w for w in words if "kept-" in w] == [f"Replay: kept-{number}" for number in (7, 6, 5, 4, 3)], "the latest"
         assert any(w.startswith("Run: ") for w in words)
@@ -138,7 +138,7 @@ async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp,
         await proceed(pilot, "ctrl+p")
         await pilot.press(*"kernel: serial", "enter")
         await until(pilot, lambda: screen.draft.kernel.id == "serial")
-        next(command for command in dashboard.commands() if command.words == "Replay: one-two").run()
+        next(command for command in dashboard.commands() if command.title == "Replay: one-two").run()
         await until(pilot, lambda: isinstance(dashboard.screen, ReplayScreen))
         assert isinstance(dashboard.screen, ReplayScreen)
         footer = (await go(pilot)).rstrip("\n").split("\n")[-1]
@@ -180,7 +180,7 @@ async def test_the_palette_measures_the_limit_and_the_run_is_a_share_of_it(dashb
     async with dashboard.run_test(size=(140, 40)) as pilot:
         await proceed(pilot, "r")
         screen = screen_of(dashboard, RunScreen)
-        offered = {command.words: command for command in screen.commands()}
+        offered = {command.title: command for command in screen.commands()}
         assert "Measure the peak rates of this GPU" not in offered, "there is none here"
         offered["Measure the peak rates of this CPU"].run()
         shown = await go(pilot)
@@ -288,5 +288,5 @@ async def test_the_whole_path_is_on_the_screen(replay_of: Replay) -> None:
 async def test_before_any_run_only_the_screen_can_be_saved(dashboard: FwtuiApp) -> None:
     async with opened(dashboard):
         assert savable(screen_of(dashboard, Frame).model, screen_of(dashboard, Frame).table()) == ["screen-svg", "screen-text"]
-        words = [command.words for command in screen_of(dashboard, Frame).commands()]
+        words = [command.title for command in screen_of(dashboard, Frame).commands()]
         assert "Save the screen as text" in words and "Save the table as Markdown" not in words

@@ -276,7 +276,7 @@ def test_a_simulated_run_is_correct_only_after_its_verdict() -> None:
     for story, correct in ((told[:1], False), ([*told[:9], stopped], False), (broken, False), (told, True)):
         s = subject([scenes.header(), *story])
         (words,) = (row.plain for row in in_lines(s, 100))
-        assert words == figure(s).words and words.startswith("simulated") and "not timed" in words
+        assert words == figure(s).label and words.startswith("simulated") and "not timed" in words
         assert ("correct" in words) == correct
 
 

@@ -53,7 +53,7 @@ def test_missing_compiler_facts_are_not_available() -> None:
 def test_the_roof_of_memory_begins_at_the_axis() -> None:
     model = load_model(SESSION)[0]
     drawn, _ = figure(model, model.run)
-    assert drawn.rules and all(rule.short and len(rule.short) < len(rule.words) for rule in drawn.rules)
+    assert drawn.rules and all(rule.short and len(rule.short) < len(rule.label) for rule in drawn.rules)
     (roof,) = [series for series in drawn.series if series.limit]
     low = drawn.x.low
     assert low is not None and low == roof.xs[0]

@@ -168,7 +168,7 @@ async def test_an_unavailable_key_shows_its_reason(dashboard: FwtuiApp) -> None:
         shown = await keyed(pilot, "ctrl+c")
         assert "ctrl+q ends the program" in shown and "Do you want to quit" not in shown
         assert isinstance(dashboard.screen, Frame)
-        words = [command.words for command in (*dashboard.screen.commands(), *dashboard.commands())]
+        words = [command.title for command in (*dashboard.screen.commands(), *dashboard.commands())]
         assert "Theme" in words and not {"Screenshot", "Keys", "Maximize"} & {*words}
         assert words and not any(said.endswith(": ") for said in words)
         assert any(said.startswith("Help: ") for said in words)

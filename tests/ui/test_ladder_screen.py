@@ -27,7 +27,7 @@ HEADLINE = "From 2.53 billion to 13.8 trillion relaxations a second"
 
 
 def stairs(width: int, rows: int, marked: int | None = None) -> list[str]:
-    found = recorded().climb
+    found = recorded().ladder
     assert found is not None
     return [part.plain.rstrip() for part in LadderChart(None).draw(LadderSubject(found, rows, marked), width)]
 
@@ -57,20 +57,20 @@ def test_only_sessions_of_this_machine_are_on_its_ladder() -> None:
 
 def test_a_rung_lists_its_actions_here() -> None:
     told = recorded()
-    assert told.climb is not None
-    serial, last = told.climb.rungs[0], told.climb.rungs[-1]
+    assert told.ladder is not None
+    serial, last = told.ladder.rungs[0], told.ladder.rungs[-1]
     assert offers_here(told, serial, None, gpu=False)["r"] == ("run it here, n 1024", "run serial")
     assert offers_here(told, last, None, gpu=True)["r"].answer == "run look-ahead"
     simulated = offers_here(told, last, None, gpu=False)["r"]
     assert simulated.text.startswith("no GPU found: run it in the simulator") and simulated.answer == "simulate look-ahead"
-    assert "n 4096" in offers_here(told, last, told.climb, gpu=True)["r"].text, "beside what was run already"
+    assert "n 4096" in offers_here(told, last, told.ladder, gpu=True)["r"].text, "beside what was run already"
     assert offers_here(told, last, None, gpu=True)["enter"].answer == "lesson look-ahead"
     gone = replace(last.run, experiment=replace(last.run.experiment, kernel="gone"))
     assert [offer.answer for offer in offers_here(told, last._replace(run=gone), None, gpu=True).values()] == [""]
 
 
 def test_a_rung_runs_on_the_graph_of_the_ladder_here() -> None:
-    own = recorded().climb
+    own = recorded().ladder
     assert own is not None
     first = own.rungs[0]
     dense, file = scenes.experiment("serial", 512, density=0.7, seed=3), Experiment(file="a.gr")

@@ -56,7 +56,7 @@ async def test_keys_and_mouse_reach_every_place_of_a_replay(replay_of: Replay) -
             assert place_of(app) == place.name
         await pilot.click(offset=(1, 0))
         assert place_of(app) == "run"
-        words = [command.words for command in app.commands()]
+        words = [command.title for command in app.commands()]
         assert all(f"Go to {p.replay_title or p.title}: {p.tooltip}" in words for p in RECORDED)
 
 

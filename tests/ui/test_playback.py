@@ -245,7 +245,7 @@ class TestOpening:
             assert app.screen.query_one(ProgressBar).progress == pytest.approx(40)
             slow.gone_on.set()
             await until(pilot, lambda: isinstance(app.screen, Frame))
-            assert playback_of(app).recording.loaded.complete
+            assert playback_of(app).recording.session.complete
 
     async def test_a_session_may_be_read_before_its_progress_bar_appears(self, replay_of: Replay, tmp_path: Path) -> None:
         path = write_session(tmp_path / "big.fwt.jsonl", scenes.gpu_session())

@@ -322,12 +322,12 @@ def test_the_details_are_bounded(tmp_path: Path) -> None:
     for old in ("20200101-000000-1", "20200102-000000-1"):
         (crash_log.folder() / f"{old}.txt").touch()
     kept = CrashLog(most_files=2, most_errors=3)
-    said = [kept.keep(ValueError(f"error {number}")) for number in range(5)]
+    said = [kept.write(ValueError(f"error {number}")) for number in range(5)]
     assert sorted(file.name for file in crash_log.folder().iterdir()) == ["20200102-000000-1.txt", kept.path.name]
     assert kept.path.read_text().count("ValueError: error") == 3
-    assert said[0] == f"ValueError; details in {kept.path}" and "5 errors by now" in said[-1]
+    assert said[0] == f"ValueError; details in {kept.path}" and "5 errors so far" in said[-1]
     (tmp_path / "file").touch()
-    assert CrashLog(tmp_path / "file" / "x.txt").keep(ValueError()) == "ValueError", "no file can be made"
+    assert CrashLog(tmp_path / "file" / "x.txt").write(ValueError()) == "ValueError", "no file can be made"
 
 
 async def test_a_removed_screen_is_not_updated(dashboard: FwtuiApp) -> None:

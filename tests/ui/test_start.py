@@ -82,7 +82,7 @@ SETTLED = changed(settle(USUAL))
 
 
 def begun(live: FakeLive, usual: Experiment = USUAL) -> FwtuiApp:
-    return dashboard_of(live, usual, last_visit=ui_state.load())
+    return dashboard_of(live, usual, saved_state=ui_state.load())
 
 
 async def test_the_last_session_is_offered_and_continued(live: FakeLive) -> None:
@@ -96,7 +96,7 @@ async def test_the_last_session_is_offered_and_continued(live: FakeLive) -> None
         shown = await go(pilot)
         words = "The last session, of 1 Jan 1"
         assert shown.count(words) == 2, "beside the advice, and on the log line"
-        assert "has 2 runs; X goes on with it" in shown
+        assert "has 2 runs; X continues it" in shown
         await proceed(pilot, "X")
         await until(pilot, lambda: bool(live.model.runs))
         shown = await go(pilot)
@@ -107,14 +107,14 @@ async def test_the_last_session_is_offered_and_continued(live: FakeLive) -> None
 
 async def test_a_kernel_that_cannot_run_here_is_not_restored(live: FakeLive) -> None:
     ui_state.save(
-        SavedUiState(usual=USUAL, form=Experiment(kernel="naive", n=4096), rows={"run": {"kernel": "naive", "n": "4096"}})
+        SavedUiState(default=USUAL, form=Experiment(kernel="naive", n=4096), rows={"run": {"kernel": "naive", "n": "4096"}})
     )
-    app = dashboard_of(live, USUAL, last_visit=ui_state.load(), found=None)
+    app = dashboard_of(live, USUAL, saved_state=ui_state.load(), found=None)
     async with opened(app) as pilot:
         screen = screen_of(app, RunScreen)
         await until(pilot, lambda: app.view is not None and app.view.found is not None)
         assert screen.draft.kernel.id == USUAL.kernel
-        assert "naive was in the form and cannot run here without a GPU" in await go(pilot)
+        assert "naive needs a GPU, and this machine has none" in await go(pilot)
 
 
 async def test_form_and_course_are_restored_unless_the_settings_changed(live: FakeLive) -> None:
@@ -182,9 +182,9 @@ def test_a_damaged_last_visit_is_ignored(text: str) -> None:
 def test_a_form_with_an_unknown_kernel_is_dropped_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = ("/hw/mine.py",)
     ui_state.save(
-        SavedUiState(usual=USUAL, form=changed(USUAL, kernel="never-admitted"), course="tiles", session="/s", own_files=files)
+        SavedUiState(default=USUAL, form=changed(USUAL, kernel="never-admitted"), course="tiles", session="/s", own_files=files)
     )
-    assert ui_state.load() == SavedUiState(usual=USUAL, course="tiles", session="/s", own_files=files)
+    assert ui_state.load() == SavedUiState(default=USUAL, course="tiles", session="/s", own_files=files)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
     ui_state.save(SavedUiState(course="blocked"))

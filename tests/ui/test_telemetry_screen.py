@@ -26,7 +26,7 @@ from fwtui.tui.telemetry.screen import QuantitiesScreen
 from fwtui.tui.telemetry.track_chart import TrackChart
 from fwtui.tui.telemetry.track_drawing import GUTTER, WIDE_GUTTER, Row, TrackDrawing, Window, changes, stepped
 from fwtui.tui.telemetry.tracks import HOLD_SECONDS, Bins, Track, moments, span_for, tracks_of
-from fwtui.tui.widgets.shown_quantities import usual
+from fwtui.tui.widgets.shown_quantities import default_quantities
 
 
 def row(text: str, title: str) -> str:
@@ -123,9 +123,12 @@ def test_only_changed_cells_of_a_row_are_painted() -> None:
 
 def test_the_first_quantities_suit_the_machine() -> None:
     model = Model()
-    assert list(usual(model)) == ["cpu_utilisation", "cpu_clock_mhz", "host_memory_bytes"]
+    assert list(default_quantities(model)) == ["cpu_utilisation", "cpu_clock_mhz", "host_memory_bytes"]
     model.apply(scenes.GPU)
-    assert list(usual(model))[:2] == ["gpu_power_watts", "gpu_clock_mhz"] and "cpu_utilisation" not in usual(model)
+    assert list(default_quantities(model))[:2] == [
+        "gpu_power_watts",
+        "gpu_clock_mhz",
+    ] and "cpu_utilisation" not in default_quantities(model)
 
 
 def test_the_end_of_a_scale_is_a_field_of_device_or_machine() -> None:

@@ -34,12 +34,12 @@ from fwtui.tui.app.input_queue import Handled, InputQueue
 from fwtui.tui.app.refresh_rate import RefreshRate
 from fwtui.tui.app.ui_state import SavedUiState
 from fwtui.tui.app.view_stack import ViewStack
-from fwtui.tui.frame.appearance import FWTUI, HEIGHTS, USUAL, WIDTHS, Appearance
+from fwtui.tui.frame.appearance import DEFAULT, FWTUI, HEIGHTS, WIDTHS, Appearance
 from fwtui.tui.frame.bindings import OF_THE_APP
 from fwtui.tui.frame.dialogs import Dialog, EndScreen
 from fwtui.tui.frame.frame import FAILED, Frame
 from fwtui.tui.frame.palette import Command, CommandProvider
-from fwtui.tui.frame.places import BESIDE, PLACES
+from fwtui.tui.frame.places import COMPARE, PLACES
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import LiveSession, View
 from fwtui.tui.textual_internals import Survivor, drop_lines, failed_widget
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 PAGING = ("page_up", "page_down", "command_list('page_up')", "command_list('page_down')")
 MAX_SIZE = (1000, 300)  # columns and rows of the screen
-REMEMBER_EVERY = 2.0  # seconds, while somebody types
+REMEMBER_EVERY = 2.0  # seconds between saves of the state while the user types
 
 
 def bounded(size: Size) -> Size:
@@ -85,16 +85,17 @@ class FwtuiApp(Survivor):
         found: Hardware | None = None,
         last_resort: Callable[[], None] = lambda: None,
         place: str = PLACES[0].name,
-        look: Appearance = USUAL,
+        look: Appearance = DEFAULT,
         lesson: str = "",
-        last_visit: SavedUiState | None = None,
+        saved_state: SavedUiState | None = None,
         read_only: bool = False,
     ):
         """Show the live session `source`, or a replay. With `still` there is no clock and no animation: for pictures.
 
         `found` are the GPUs, if already detected. `last_resort()` is called in a separate thread if a signal finds the
-        application stuck. `place` is the first screen, `lesson` the first step of the course. `last_visit` is the saved state;
-        None if neither state nor sessions are saved. With `read_only` there are only replays, the course and offered sessions.
+        application stuck. `place` is the first screen, `lesson` the first step of the course. `saved_state` is the state that
+        the previous dashboard saved; None if neither state nor sessions are saved. With `read_only` there are only replays,
+        the course and offered sessions.
         """
         super().__init__()
         self.register_theme(FWTUI)
@@ -108,7 +109,7 @@ class FwtuiApp(Survivor):
         self.source = source
         self.left_by_signal = False
         self.experiment = experiment or Experiment()
-        self._last_visit, self._remembered_at = last_visit, 0.0
+        self._saved_state, self._remembered_at = saved_state, 0.0
         self._replay = replay
         self.refusal: str | None = None  # why the session could not be opened
         self._how = {"speed": speed, "start": start, "max_gap": max_gap}
@@ -192,12 +193,14 @@ class FwtuiApp(Survivor):
         self.set_keymap(self.look.keymap)
         if self.source is not None:
             view = View(self.source.model, self.source, experiment=self.experiment, found=self._found, lesson=self._lesson)
-            if self._last_visit is not None:
-                self._last_visit.begin(view, self.experiment)
-                view.look_back = partial(self._last_visit.earlier, self.source.model) if self.source.recorder is None else None
+            if self._saved_state is not None:
+                self._saved_state.begin(view, self.experiment)
+                view.find_earlier = (
+                    partial(self._saved_state.earlier, self.source.model) if self.source.recorder is None else None
+                )
             self.views.enter(view)
         if self._replay is not None or self.source is None:
-            self._start_clock()  # ticks bring the recording
+            self._start_clock()  # a tick opens the recording
         if isinstance(self._replay, Path):
             self.open(self._replay)
         elif self._replay is not None:
@@ -290,17 +293,17 @@ class FwtuiApp(Survivor):
             done = await super().run_action(action, default_namespace, namespaces)
         except ScreenStackError:  # a key after the last screen was closed
             return True
-        if not done and isinstance(target, Frame) and (words := target.rows.unavailable(name, parameters)):
-            target.show_message(words)
+        if not done and isinstance(target, Frame) and (reason := target.rows.unavailable(name, parameters)):
+            target.show_message(reason)
         self.pace.adapt(self._going)  # show at once what has started
         return done
 
     def on_session_wanted(self, event: SessionWanted) -> None:
-        self.call_later(self._bring if event.beside else self.open, event.path)
+        self.call_later(self._bring if event.compare else self.open, event.path)
 
     async def _bring(self, path: Path) -> None:
         """Compare the runs of a session with those of the view."""
-        if (view := self.view) is not None and (place := view.place_named(BESIDE)) is not None:
+        if (view := self.view) is not None and (place := view.place_named(COMPARE)) is not None:
             await self.views.go(view, place)
             bring = getattr(self.screen, "bring", None)  # None for a dialog over the screen
             if bring is not None:
@@ -343,7 +346,7 @@ class FwtuiApp(Survivor):
             if not isinstance(self.focused, Input) or time.monotonic() >= self._remembered_at + REMEMBER_EVERY:
                 self._remember()
         else:
-            self._opener.hear()
+            self._opener.poll()
         for view in self.views.views:
             if view.sweep is not None:
                 view.sweep.tick()
@@ -359,8 +362,8 @@ class FwtuiApp(Survivor):
     def _remember(self) -> None:
         """Save the state of the dashboard."""
         self._remembered_at = time.monotonic()
-        if self._last_visit is not None:
-            self._last_visit = self._last_visit.after(self.views.views[0], self.experiment)
+        if self._saved_state is not None:
+            self._saved_state = self._saved_state.after(self.views.views[0], self.experiment)
 
     @property
     def _going(self) -> bool:
@@ -398,7 +401,7 @@ class FwtuiApp(Survivor):
     def on_input_failed(self, message: InputFailed) -> None:
         if self.crash_log is None:
             raise message.error
-        self._give_up(self.crash_log.keep(message.error))
+        self._give_up(self.crash_log.write(message.error))
 
     @cached_property
     def crash_log(self) -> CrashLog | None:
@@ -413,18 +416,18 @@ class FwtuiApp(Survivor):
             return True
         if self.crash_log is None:
             return False
-        what = self.crash_log.keep(error)
+        what = self.crash_log.write(error)
         if not (self.painted and self.is_running) or self.view is None:
             self._give_up(what)
         else:
-            self.call_later(self._draw_anew, failed_widget(error), what, self.crash_log)
+            self.call_later(self._draw_again, failed_widget(error), what, self.crash_log)
         return True
 
     def _give_up(self, what: str) -> None:
         self.failure = self.failure or f"fwtui: error in the dashboard: {what}"
         self.exit(return_code=WRONG)
 
-    def _draw_anew(self, failed: Widget | None, what: str, log: CrashLog) -> None:
+    def _draw_again(self, failed: Widget | None, what: str, log: CrashLog) -> None:
         """Create the screen of the failed widget again; after repeated failures, replace it by a message."""
         if failed is not None and not failed.is_attached:  # already replaced
             return

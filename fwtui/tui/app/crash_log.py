@@ -24,7 +24,7 @@ from fwtui.tui.frame.frame import FAILED, Frame
 from fwtui.tui.frame.view import View
 
 MAX_FILES = 20  # log files of earlier programs
-MAX_KEPT = 100  # logged errors of one program
+MAX_LOGGED = 100  # logged errors of one program
 MAX_DRAWN = 3  # times that a screen is drawn again within WITHIN seconds
 WITHIN = 10.0
 
@@ -40,7 +40,7 @@ class CrashLog:
         self,
         path: Path | None = None,
         most_files: int = MAX_FILES,
-        most_errors: int = MAX_KEPT,
+        most_errors: int = MAX_LOGGED,
         most_drawn: int = MAX_DRAWN,
     ) -> None:
         self.path = path or folder() / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.getpid()}.txt"
@@ -48,7 +48,7 @@ class CrashLog:
         self._count = 0
         self._failed: dict[str, list[float]] = {}  # when each place failed
 
-    def keep(self, error: BaseException) -> str:
+    def write(self, error: BaseException) -> str:
         """Log an error without the values of variables; return its name and the path of the file. Never raises."""
         self._count += 1
         name, now = type(error).__name__, datetime.now(UTC).isoformat(timespec="seconds")
@@ -82,7 +82,7 @@ class FailedPlace(Frame):
 
     def __init__(self, view: View, place: str, what: str):
         self.PLACE = place  # type: ignore[misc]
-        self._words = (
+        self._text = (
             f"This screen cannot be shown: {what}.\n\n"
             "Runs and recordings continue, and the other screens work. Press the key of this screen to try again."
         )
@@ -91,7 +91,7 @@ class FailedPlace(Frame):
 
     def body(self) -> ComposeResult:
         with VerticalScroll(id="body"):
-            yield Static(Content(self._words), markup=False)
+            yield Static(Content(self._text), markup=False)
 
     def show(self) -> None:
         pass

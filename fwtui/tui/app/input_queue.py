@@ -65,12 +65,12 @@ class InputQueue:
         self._letter_at = event.time if character.isalpha() else -math.inf
 
     async def take(self, event: Event) -> None:
-        alone = isinstance(event, MouseEvent) and not self._inputs
-        if alone or event.is_forwarded or not isinstance(event, InputEvent | Paste):
+        unqueued = isinstance(event, MouseEvent) and not self._inputs
+        if unqueued or event.is_forwarded or not isinstance(event, InputEvent | Paste):
             if not event.is_forwarded:
                 self._let_scroll(event)
             await self._deliver(event)
-        elif not (isinstance(event, Key) and event.time < self._answered):  # else it was pressed for a dialog that has answered
+        elif not (isinstance(event, Key) and event.time < self._answered):  # drop keys pressed for a dialog that has closed
             self._inputs.append(event)
             if len(self._inputs) == 1:
                 await self._handle()
@@ -78,7 +78,7 @@ class InputQueue:
                 await self.give_up()
 
     def _let_scroll(self, event: Event) -> None:
-        """Let the user scroll away from what the screen keeps in view."""
+        """Let the user scroll away from the widgets that the screen holds in view."""
         if isinstance(event, Key | MouseDown | MouseScrollDown | MouseScrollUp) and isinstance(self._app.screen, Frame):
             self._app.screen.sight.release()
 

@@ -46,14 +46,14 @@ def answers(name: str, model: Model) -> tuple[str, Rows]:
 
 def whole(view: View) -> Model:
     """Return the complete model of a view's session, including the part of a recording that is still to be played."""
-    return view.model if view.playback is None else model_of(view.playback.recording.loaded)
+    return view.model if view.playback is None else model_of(view.playback.recording.session)
 
 
 class Documents:
     """Runs the experiments of papers for a view and evaluates their claims; reports on the log line."""
 
-    def __init__(self, app: App[None], say: Callable[..., None]):
-        self._app, self._say = app, say
+    def __init__(self, app: App[None], show_message: Callable[..., None]):
+        self._app, self._show_message = app, show_message
 
     def commands(self, view: View) -> Iterator[Command]:
         """Yield the palette's commands: papers to reproduce, and those whose experiments the session holds."""
@@ -62,21 +62,21 @@ class Documents:
                 yield Command(f"Reproduce: {name}{text}", partial(self.reproduce, view, name, quick), f"{how}; recorded")
         held = {marker.text.removeprefix(BEGIN).split(" ")[0] for marker in view.model.markers if marker.text.startswith(BEGIN)}
         for name in (name for name in PAPERS if name in held):
-            yield Command(f"Claims: {name}", partial(self.ask, view, name), "the paper's claims, and the results of this session")
+            yield Command(f"Claims: {name}", partial(self.evaluate, view, name), "the paper's claims and this session's results")
 
     def reproduce(self, view: View, name: str, quick: bool) -> None:
-        """Run a paper's experiments one after the other, then show its claims with their answers."""
+        """Run a paper's experiments one after the other, then show its claims with their results."""
         assert view.source is not None
         try:
             if view.busy:
                 raise Refused("a run is active; cancel it or wait until it ends")
             if view.found is None:
                 raise Refused("GPU detection is not complete; try again in a few seconds")
-            campaign = Reproduction(view.source, papers()[name], bool(view.found.gpus), quick, self._say)
+            campaign = Reproduction(view.source, papers()[name], bool(view.found.gpus), quick, self._show_message)
             campaign.record()
             view.campaign, view.selected = campaign, None
         except Refused as refusal:
-            self._say(str(refusal), "warning")
+            self._show_message(str(refusal), "warning")
 
     def tick(self, view: View) -> None:
         """Start the next run if one is due."""
@@ -85,17 +85,17 @@ class Documents:
             view.campaign = None
             campaign.close()
             if not campaign.cancelled:
-                self.ask(view, campaign.paper.name)
+                self.evaluate(view, campaign.paper.name)
 
-    def ask(self, view: View, name: str) -> None:
-        """Evaluate a paper's claims in a thread, and show the answers."""
-        self._say(f"evaluating the claims of {name}")
+    def evaluate(self, view: View, name: str) -> None:
+        """Evaluate a paper's claims in a thread, and show the results."""
+        self._show_message(f"evaluating the claims of {name}")
 
         def failed(error: Exception) -> None:
-            self._say(f"the claims of {name} could not be evaluated: {sanitise(str(error))}", "error")
+            self._show_message(f"the claims of {name} could not be evaluated: {sanitise(str(error))}", "error")
 
         in_background(self._app, lambda: answers(name, whole(view)), self._show, "claims", failed)
 
     def _show(self, found: tuple[str, Rows]) -> None:
-        self._say("")
+        self._show_message("")
         self._app.push_screen(ClaimsScreen(found[0], ScrollableText(found[1])))

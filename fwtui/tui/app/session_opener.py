@@ -90,8 +90,8 @@ class WaitingScreen(Dialog):
     BINDINGS: ClassVar = [look("escape,q", "leave", "Quit", "end the program", id="waiting.close")]
 
     def __init__(self) -> None:
-        words = Content("The first line of `fwtui run --stream` has not arrived yet.")
-        super().__init__("Waiting for a session on standard input", Static(words, markup=False), hint="Esc ends the program")
+        text = Content("The first line of `fwtui run --stream` has not arrived yet.")
+        super().__init__("Waiting for a session on standard input", Static(text, markup=False), hint="Esc ends the program")
 
     def action_leave(self) -> None:
         self.app.exit(return_code=OK)
@@ -141,7 +141,7 @@ class SessionOpener:
 
         self._app.set_timer(PATIENCE, show)
 
-    def hear(self) -> None:
+    def poll(self) -> None:
         """Start the replay of the awaited session if its first lines have arrived."""
         listener = self._awaited
         if listener is None:

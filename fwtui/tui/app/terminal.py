@@ -42,10 +42,10 @@ def listen(leave: Callable[[int], None], last_resort: Callable[[], None] = lambd
     """
     loop = asyncio.get_running_loop()
     attributes = _attributes()
-    reading, tell = os.pipe()
-    os.set_blocking(tell, False)
+    reading, wakeup = os.pipe()
+    os.set_blocking(wakeup, False)
     # the interpreter writes the number of the signal even while the loop is busy, if there is any handler
-    signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
     on_signals(lambda *_: None)
 
     def watchdog() -> None:
@@ -53,12 +53,12 @@ def listen(leave: Callable[[int], None], last_resort: Callable[[], None] = lambd
             pass
         code, answered = SIGNALLED + numbers[0], Event()
 
-        def ask() -> None:
+        def leave_now() -> None:
             answered.set()
             leave(code)
 
         try:
-            loop.call_soon_threadsafe(ask)
+            loop.call_soon_threadsafe(leave_now)
         except RuntimeError:  # the loop has ended already
             answered.set()
         if _wait(answered, STUCK_SECONDS):
@@ -72,7 +72,7 @@ def listen(leave: Callable[[int], None], last_resort: Callable[[], None] = lambd
             os._exit(code)
 
     Thread(target=watchdog, name="watchdog", daemon=True).start()
-    Thread(target=_watch, args=(tell,), name="terminal", daemon=True).start()
+    Thread(target=_watch, args=(wakeup,), name="terminal", daemon=True).start()
 
 
 def running_clock() -> float:
@@ -96,7 +96,7 @@ def ignore_signals() -> None:
     on_signals(signal.SIG_IGN)
 
 
-def _watch(tell: int) -> None:
+def _watch(wakeup: int) -> None:
     """Report the loss of the terminal or the web server as SIGHUP: if SIGHUP is ignored, only the descriptor shows it."""
     descriptor = _server() if "web" in os.environ.get("TEXTUAL_DRIVER", "").lower() else _descriptor()
     if descriptor < 0:
@@ -107,7 +107,7 @@ def _watch(tell: int) -> None:
         pass
     if found[0][1] & select.POLLNVAL:  # cannot be polled
         return
-    os.write(tell, bytes([signal.SIGHUP]))
+    os.write(wakeup, bytes([signal.SIGHUP]))
 
 
 def _descriptor() -> int:

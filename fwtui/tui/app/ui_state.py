@@ -28,11 +28,11 @@ MAX_BYTES = 1 << 20
 class SavedUiState(Struct, frozen=True, kw_only=True):
     """`form` is the last experiment of the form, `rows` the texts of each screen's form, including invalid ones.
 
-    Both are ignored if the settings no longer give `usual`.
+    Both are ignored if the settings no longer give `default`.
     """
 
     version: int = VERSION
-    usual: Experiment | None = None
+    default: Experiment | None = None
     form: Experiment | None = None
     rows: dict[str, dict[str, str]] = {}
     own_files: tuple[str, ...] = ()  # chosen user kernel files, the last one first
@@ -40,10 +40,10 @@ class SavedUiState(Struct, frozen=True, kw_only=True):
     session: str = ""  # path of the last session with runs
     baseline: int | None = None  # run number in that session
 
-    def begin(self, view: View, usual: Experiment) -> None:
-        """Restore the live view; its form only if the settings give `usual`."""
-        if self.usual == usual:
-            view.experiment, view.rows = self.form or usual, self.rows
+    def begin(self, view: View, default: Experiment) -> None:
+        """Restore the live view; its form only if the settings give `default`."""
+        if self.default == default:
+            view.experiment, view.rows = self.form or default, self.rows
         view.step, view.own_files = self.course, self.own_files
 
     def earlier(self, model: Model) -> Earlier | None:
@@ -53,11 +53,11 @@ class SavedUiState(Struct, frozen=True, kw_only=True):
         found = earlier(model.header.machine, last)
         return found._replace(baseline=self.baseline) if found is not None and found.path == last else found
 
-    def after(self, view: View, usual: Experiment) -> SavedUiState:
+    def after(self, view: View, default: Experiment) -> SavedUiState:
         """Return the present state of the live view, and save it if it has changed."""
         assert view.source is not None
         rows = {**view.rows, **{place: draft.texts() for place, draft in view.drafts.items()}}
-        now = replace(self, usual=usual, form=view.experiment, rows=rows, course=view.step, own_files=view.own_files)
+        now = replace(self, default=default, form=view.experiment, rows=rows, course=view.step, own_files=view.own_files)
         if view.source.model.runs and view.recorder is not None:
             now = replace(now, session=str(view.recorder.path.absolute()), baseline=view.baseline)
         if now != self:
@@ -72,19 +72,19 @@ def path() -> Path:
 def load() -> SavedUiState:
     """Return the saved state, or an empty one."""
     with suppress(OSError, ValueError, RecursionError):
-        visit = msgspec.json.decode(read_regular(path(), MAX_BYTES), type=SavedUiState)
-        if visit.form is not None:
+        state = msgspec.json.decode(read_regular(path(), MAX_BYTES), type=SavedUiState)
+        if state.form is not None:
             try:
-                kernel_named(visit.form.kernel)
+                kernel_named(state.form.kernel)
             except Refused:  # from another version, or a user kernel that is not loaded
-                visit = replace(visit, form=None)
-        return visit if visit.version == VERSION else SavedUiState()
+                state = replace(state, form=None)
+        return state if state.version == VERSION else SavedUiState()
     return SavedUiState()
 
 
-def save(visit: SavedUiState) -> None:
+def save(state: SavedUiState) -> None:
     """Write the state atomically; a folder that cannot be written is ignored."""
     with suppress(OSError, Refused):
         path().parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(path()) as file:
-            file.write(msgspec.json.encode(visit))
+            file.write(msgspec.json.encode(state))

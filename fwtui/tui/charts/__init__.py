@@ -12,9 +12,9 @@ BLOCK, SLIVER = "▆", "▏"
 
 
 def bars(values: Sequence[float | None], width: int) -> tuple[str, ...]:
-    """One horizontal bar per value on a common scale from 0, as rows of exactly `width` cells.
+    """Draw one horizontal bar per value on a common scale that begins at 0, as rows of exactly `width` cells.
 
-    A value above 0 of less than half a cell is a sliver; a gap is an empty row.
+    A positive value of less than half a cell is a sliver; a gap is an empty row.
     """
     if width < 1:
         return ("",) * len(values)

@@ -17,7 +17,7 @@ from fwtui.tui.charts.figure import COLOURS, Figure
 
 
 class Chart(ValueCursor):
-    """One figure, drawn again only when it or the size changes. The last row shows the values under the cursor."""
+    """A figure, drawn again only if it or the size changes. The last row shows the values under the cursor."""
 
     PREFIX = "chart"
     DEFAULT_CSS = """
@@ -48,7 +48,7 @@ class Chart(ValueCursor):
         hint: str = "arrows or the mouse: values",
         id: str | None = None,
     ):
-        """`on_choice` is given a series and a point of the figure, by Enter or a click on a value."""
+        """Create a chart; Enter or a click on a value calls `on_choice` with the indices of series and point."""
         super().__init__(id=id)
         self._chosen = on_choice
         self.figure = figure or Figure()
@@ -81,7 +81,7 @@ class Chart(ValueCursor):
         return None if self._at is None or not stops else stops[min(self._at, len(stops) - 1)]
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """The values under the cursor, such as n 4096   ● naive 276 Grelax/s."""
         stop = self.stop
         if stop is None:
@@ -94,15 +94,15 @@ class Chart(ValueCursor):
             name = series.names[place] if place < len(series.names) else series.name
             sign, value = marker(figure, number), figure.y.text(y) if y is not None else ""
             rows.append(f"{sign} {value} · {where} · {name}" if figure.pointwise else f"{sign} {name} {value}")
-        words = rows if figure.pointwise else [where, *rows]
-        while len(words) > 1 and len("   ".join(words)) > self.size.width:
-            words.pop()
-        return "   ".join(words)
+        parts = rows if figure.pointwise else [where, *rows]
+        while len(parts) > 1 and len("   ".join(parts)) > self.size.width:
+            parts.pop()
+        return "   ".join(parts)
 
     def render_line(self, y: int) -> Strip:
         width, drawing = self.size.width, self.drawing
         if y >= len(drawing.rows):
-            return self.strip([(truncate(self.words, width), "cursor" if self.stop is not None else "label")])
+            return self.strip([(truncate(self.description, width), "cursor" if self.stop is not None else "label")])
         strip = self.strip(drawing.rows[y])
         if self.stop is None or not drawing.top <= y < drawing.top + drawing.height:
             return strip

@@ -1,4 +1,4 @@
-"""A figure as rows of characters: legend, marks, rules, axes with ticks; each character knows which part it belongs to."""
+"""A figure as rows of characters: legend, marks, rules, axes with ticks; each character has the part that it belongs to."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _PIECE = re.compile("\x1b\\[38;5;(\\d+)m([^\x1b]*)|\x1b\\[[0-9;]*m|([^\x1b]+)")
 _COLOURS = 200  # these numbers separate the series in plotext's output
 Columns = Sequence[Sequence[float | None]]  # of coordinates, by series
 MIN_LABELS = (24, 6)  # columns and rows below which there are only marks
-MIN_MARGIN = 60  # columns from which names have room of their own beside the ends of their lines
-DOWN = (0, -1, 1, -2, 2, -3, 3)  # rows that a name in the margin may be away from its line's end
-LEGEND = 6  # rows of a chart for each that its legend may have
+MIN_MARGIN = 60  # columns of a chart that has a margin for names at the ends of their lines
+DOWN = (0, -1, 1, -2, 2, -3, 3)  # offsets of a name in the margin from the end of its line, in rows
+LEGEND = 6  # a chart has at least this many rows for each row of its legend
 
 
 def pieces(points: Sequence[Point | None]) -> Iterator[list[Point]]:
-    """The line through these shares of the rectangle, broken at None and at what is outside of it."""
+    """Yield the pieces of a line through points given as shares of the rectangle; it breaks at None and outside the rectangle."""
     for there, piece in groupby(points, key=lambda point: point is not None and within(point)):
         if there:
             yield [(_inside(point[0]), _inside(point[1])) for point in piece if point is not None]
@@ -41,19 +41,19 @@ def _inside(value: float) -> float:
 
 
 def column_of(share: float, width: int) -> int:
-    """Where plotext puts a share of the way across: a cell is two dots of braille wide."""
+    """Return the column in which plotext draws a share (0 to 1) of the width: a cell is two braille dots wide."""
     return round(_inside(share) * (2 * width - 1)) // 2
 
 
 def row_of(share: float, height: int) -> int:
-    """Where it puts one of the way up, counted from the top: a cell is four dots high."""
+    """Return the row, counted from the top, in which plotext draws a share of the height: a cell is four dots high."""
     return height - 1 - round(_inside(share) * (4 * height - 1)) // 4
 
 
 def plot_marks(
     lines: Sequence[tuple[int, Sequence[Point | None]]], marks: Sequence[tuple[Cell, Sequence[Point]]], width: int, height: int
 ) -> list[list[Cell]]:
-    """`height` rows of `width` cells, the top one first: lines by series, then single points over them."""
+    """Return `height` rows of `width` cells, top row first: lines by series, and single points drawn over them."""
     grid = [[EMPTY] * width for _ in range(height)]
     inside = [(series, piece) for series, points in lines for piece in pieces(points)]
     if inside and width > 1 and height > 1:  # plotext has no limits for a single row or column
@@ -65,9 +65,10 @@ def plot_marks(
 
 
 def _plot_lines(lines: list[tuple[int, list[Point]]], grid: list[list[Cell]], width: int, height: int) -> None:
-    """plotext raises on infinities and empty data, rounds limits, and keeps its figure in a module.
+    """Draw lines into the grid with plotext.
 
-    So it gets shares of the rectangle, finite and inside of it, and the figure is cleared before and after.
+    plotext raises on infinities and empty data, rounds limits, and stores its figure in a module variable. The points must
+    therefore be finite shares (0 to 1) of the rectangle, and the figure is cleared before and after.
     """
     import plotext  # 20 ms that only the first chart needs
 
@@ -79,7 +80,7 @@ def _plot_lines(lines: list[tuple[int, list[Point]]], grid: list[list[Cell]], wi
     for axis in (plotext.xaxes, plotext.yaxes):
         axis(False, False)
     for series, points in lines:
-        places = [*points, points[0]] if len(points) == 1 else points  # one point is a line too
+        places = [*points, points[0]] if len(points) == 1 else points  # plotext draws no line through one point
         plotext.plot([x for x, _ in places], [y for _, y in places], marker="braille", color=series % _COLOURS + 16)
     plotext.xticks([])
     plotext.yticks([])
@@ -97,15 +98,15 @@ def _plot_lines(lines: list[tuple[int, list[Point]]], grid: list[list[Cell]], wi
 
 
 class CursorStop(NamedTuple):
-    """A place where the cursor can be: a column of the plot, and the points there as (series, index)."""
+    """A position of the cursor: a column of the plot, and the points in it as (series, index)."""
 
     share: float  # of the plot's width
     points: tuple[tuple[int, int], ...]
-    row: int = 0  # of the plot, of the first of them
+    row: int = 0  # row of the plot with the first point
 
 
 class Drawing(NamedTuple):
-    """Rows of pieces, all of the same width; the plot's rectangle in them; and where the cursor can stop."""
+    """Rows of pieces, all of one width; the rectangle of the plot in them; and the positions of the cursor."""
 
     rows: tuple[tuple[Piece, ...], ...]
     left: int
@@ -116,13 +117,13 @@ class Drawing(NamedTuple):
 
 
 def part(figure: Figure, series: int) -> str:
-    """The part that a series is, which decides its colour."""
+    """Return the part name of a series, which decides its colour."""
     one = figure.series[series]
     return "rule" if one.limit else f"series-{sign(one.kernel).place if one.kernel else series % len(COLOURS)}"
 
 
 def marker(figure: Figure, series: int) -> str:
-    """Its sign at its points, and in words."""
+    """Return the sign of a series, at its points and in texts."""
     one = figure.series[series]
     if not one.points:
         return "─"
@@ -130,7 +131,7 @@ def marker(figure: Figure, series: int) -> str:
 
 
 class Plotted(NamedTuple):
-    """A figure with the coordinates that can be drawn, by series, on its two scales."""
+    """A figure with its drawable coordinates by series, and its two scales."""
 
     figure: Figure
     xs: Columns
@@ -140,7 +141,7 @@ class Plotted(NamedTuple):
 
 
 def draw(figure: Figure, width: int, height: int) -> Drawing:
-    """The figure in `height` rows of exactly `width` cells; never raises, for any numbers."""
+    """Draw the figure in `height` rows of exactly `width` cells. Never raises, whatever the numbers are."""
     if width < 1 or height < 1:
         return Drawing((), 0, 0, 0, 0, ())
     drawable_x, drawable_y = (positive if axis.log else finite for axis in (figure.x, figure.y))
@@ -150,7 +151,7 @@ def draw(figure: Figure, width: int, height: int) -> Drawing:
         rows = [((" " * width, "label"),)] * height
         rows[(height - 1) // 2] = ((truncate(figure.empty, width).center(width), "label"),)
         return Drawing(tuple(rows), 0, 0, 0, 0, ())
-    # a rule is worth seeing, so the axis reaches it
+    # extend the axis to every horizontal rule
     reach = [rule.value for rule in figure.rules if not rule.vertical and finite((rule.value,))[0] is not None]
     across, up = _scale([x for x, _ in there], figure.x), _scale([*(y for _, y in there), *reach], figure.y)
     plotted = Plotted(figure, xs, ys, across, up)
@@ -163,13 +164,13 @@ def draw(figure: Figure, width: int, height: int) -> Drawing:
 
 
 def _framed(plotted: Plotted, width: int, height: int, above: int) -> tuple[Drawing, int]:
-    """The figure with axes and a legend of `above` rows; and how many rows the whole legend takes."""
+    """Draw the figure with axes and a legend of `above` rows; also return the number of rows of the whole legend."""
     figure, across, up = plotted.figure, plotted.across, plotted.up
     room = height - 2 - above
     y_ticks = ticks(up, max(2, room // 3), figure.y.base)
     y_texts = [tick_text(value, figure.y.text) for value in y_ticks]
     places = {row_of(up.share(value), room): text for value, text in zip(y_ticks, y_texts, strict=True)}
-    # a row with a rule has the rule's own value, which differs from a tick in that row
+    # label the row of a rule with the value of the rule, which may differ from that of a tick in the same row
     ruled = {row_of(up.share(rule.value), room): rule for rule in figure.rules if not rule.vertical and _reached(rule, up)}
     places |= {row: tick_text(rule.value, figure.y.text) for row, rule in ruled.items()}
     left = min(max(map(len, places.values()), default=0), width // 3) + 1
@@ -186,7 +187,7 @@ def _framed(plotted: Plotted, width: int, height: int, above: int) -> tuple[Draw
 
 
 def _points(xs: Columns, ys: Columns) -> Iterator[tuple[int, int, float, float]]:
-    """Series, place in it and coordinates of every point that has both."""
+    """Yield series, index and both coordinates of every complete point."""
     for number, (sx, sy) in enumerate(zip(xs, ys, strict=True)):
         for place, (x, y) in enumerate(zip(sx, sy, strict=False)):
             if x is not None and y is not None:
@@ -199,7 +200,7 @@ def _scale(values: Sequence[float], axis: Axis) -> Scale:
 
 
 def _marks(plotted: Plotted, width: int, height: int) -> list[list[Cell]]:
-    """Lines and points of all series in a grid of that size."""
+    """Draw lines and points of all series in a grid of that size."""
     figure = plotted.figure
     lines: list[tuple[int, list[Point | None]]] = []
     marks: list[tuple[Cell, list[Point]]] = []
@@ -210,21 +211,21 @@ def _marks(plotted: Plotted, width: int, height: int) -> list[list[Cell]]:
             lines.append((number, shares))
         if series.points:
             there = [p for p in shares if p is not None]
-            # too many would cover each other: a few show whose line it is
+            # too many marks would overlap: a few identify the line
             every = 1 if len(there) <= max(width // 2, 8) or not series.line else -(-len(there) // 6)
             marks.append(((marker(figure, number), number), there[number % every :: every] or there[:1]))
-    # what the user looks at comes last, over all others
+    # draw the series under the cursor last, over all others
     marks.sort(key=lambda one: figure.series[one[0][1]].strong)
     return plot_marks(lines, marks, width, height)
 
 
 def _body(plotted: Plotted, width: int, height: int) -> list[list[Piece]]:
-    """The marks with the rules under them, and the rules' words over nothing."""
+    """Draw the marks, the rules under them, and the labels of the rules in free cells."""
     cells: list[list[Piece]] = [
         [(text, "plain" if series < 0 else _strength(plotted.figure, series, text)) for text, series in row]
         for row in _marks(plotted, width, height)
     ]
-    placed: list[tuple[Rule, int]] = []  # each with its column or its row
+    placed: list[tuple[Rule, int]] = []  # rules with their column or row
     for rule in plotted.figure.rules:
         along = plotted.across if rule.vertical else plotted.up
         if _reached(rule, along):
@@ -236,14 +237,14 @@ def _body(plotted: Plotted, width: int, height: int) -> list[list[Piece]]:
                 row[at] = ("┊", "rule") if row[at][0] == " " else row[at]
         else:
             cells[at] = [("╌", "rule") if text == " " else (text, kind) for text, kind in cells[at]]
-    # words last, or another rule would run through them
+    # labels last, or another rule would cross them
     for rule, at in placed:
-        labels = [words for words in (rule.words, rule.short) if words]
+        labels = [label for label in (rule.label, rule.short) if label]
         if rule.vertical:
-            any(_write(row, words, start, "rule") for words in labels for row in cells for start in (at + 2, at - 1 - len(words)))
+            any(_write(row, label, start, "rule") for label in labels for row in cells for start in (at + 2, at - 1 - len(label)))
         else:
             near = [cells[row] for row in (at + 1, at - 1) if 0 <= row < height]
-            any(_write(row, words, start, "rule") for words in labels for start in (width - len(words), 1) for row in near)
+            any(_write(row, label, start, "rule") for label in labels for start in (width - len(label), 1) for row in near)
     return cells
 
 
@@ -253,27 +254,27 @@ def _reached(rule: Rule, along: Scale) -> bool:
 
 
 def _strength(figure: Figure, series: int, text: str) -> str:
-    """The part of a series' cell; the series under the cursor has strong marks, and lines like all others."""
+    """Return the part name of a series' cell; the marks of the series under the cursor are strong, its line is not."""
     strong = figure.series[series].strong and text == marker(figure, series)
     return f"{part(figure, series)}-strong" if strong else part(figure, series)
 
 
-def _write(row: list[Piece], words: str, start: int, kind: str) -> bool:
-    """Write words if all of them fit with nothing else in them or beside them; returns whether they did."""
-    around = row[max(start - 1, 0) : start + len(words) + 1]
-    if not words or start < 0 or start + len(words) > len(row) or any(text not in " ┊" for text, _ in around):
+def _write(row: list[Piece], label: str, start: int, kind: str) -> bool:
+    """Write a label if its cells and one cell on either side are free; return True if it was written."""
+    around = row[max(start - 1, 0) : start + len(label) + 1]
+    if not label or start < 0 or start + len(label) > len(row) or any(text not in " ┊" for text, _ in around):
         return False
-    row[start : start + len(words)] = [(character, kind) for character in words]
+    row[start : start + len(label)] = [(character, kind) for character in label]
     return True
 
 
 def _named(figure: Figure) -> list[int]:
-    """The series that are named."""
+    """Return the series whose names are shown."""
     return [number for number, series in enumerate(figure.series) if series.name and series.listed]
 
 
 def _margin(plotted: Plotted, width: int, left: int) -> int:
-    """Cells right of the plot for names at the ends of lines; none if no line comes near, or there is no room."""
+    """Return the cells right of the plot for names at the ends of lines; 0 if no line ends near it or the chart is too narrow."""
     series = plotted.figure.series
     lines = [number for number in _named(plotted.figure) if series[number].line and series[number].points]
     most = min(max((len(series[number].name) + 3 for number in lines), default=0), width // 3)
@@ -283,14 +284,14 @@ def _margin(plotted: Plotted, width: int, left: int) -> int:
 
 
 def _shares(plotted: Plotted, number: int) -> list[Point]:
-    """Where a series' points are in the plot, those outside of it left out."""
+    """Return the points of a series inside the plot, as shares of its width and height."""
     there = zip(plotted.xs[number], plotted.ys[number], strict=False)
     shares = [(plotted.across.share(x), plotted.up.share(y)) for x, y in there if x is not None and y is not None]
     return [point for point in shares if within(point)]
 
 
 def _write_names(plotted: Plotted, cells: list[list[Piece]], margin: int) -> list[int]:
-    """Write names beside the ends of their lines, or one of their points; returns the series that had no room."""
+    """Write each name at the end of its line or at one of its points; return the series whose names did not fit."""
     figure, width, height = plotted.figure, len(cells[0]), len(cells)
     for row in cells:
         row += [(" ", "plain")] * margin
@@ -299,41 +300,41 @@ def _write_names(plotted: Plotted, cells: list[list[Piece]], margin: int) -> lis
         series, name, kind = figure.series[number], figure.series[number].name, part(figure, number)
         points = [(column_of(x, width), row_of(y, height)) for x, y in _shares(plotted, number)[::-1]]
         mark = marker(figure, number)
-        tries: list[tuple[int, int, str]] = []
+        places: list[tuple[int, int, str]] = []  # row, first column and text of each possible place
         if series.line:
             name = cut_middle(name, margin - 3) if margin else name
             points = points[:1]
         for column, row in points:
-            # beside another sign, as where points cover each other, its own one says whose name it is
-            beside_mark = cells[row][column][0] in (mark, "─") or not series.points
-            tries.append((row, column + 2, name if beside_mark else f"{mark} {name}"))
+            # if the mark of another series covers this point, the name needs its own mark
+            visible = cells[row][column][0] in (mark, "─") or not series.points
+            places.append((row, column + 2, name if visible else f"{mark} {name}"))
             if not series.line:
-                tries.append((row, column - 1 - len(name) - 2 * (not beside_mark), name if beside_mark else f"{name} {mark}"))
+                places.append((row, column - 1 - len(name) - 2 * (not visible), name if visible else f"{name} {mark}"))
             elif margin:
-                tries += [(row + down, width + 1, f"{mark} {name}") for down in DOWN]
+                places += [(row + down, width + 1, f"{mark} {name}") for down in DOWN]
             else:
-                tries += [(row + down, column + 2, name) for down in (-1, 1)]
-        if not any(0 <= row < height and _write(cells[row], words, start, kind) for row, start, words in tries):
+                places += [(row + down, column + 2, name) for down in (-1, 1)]
+        if not any(0 <= row < height and _write(cells[row], label, start, kind) for row, start, label in places):
             left_over.append(number)
     return sorted(left_over)
 
 
 def joined(cells: Sequence[Piece]) -> list[Piece]:
-    """As few pieces as possible."""
+    """Join neighbouring pieces of one kind."""
     return [("".join(text for text, _ in alike), kind) for kind, alike in groupby(cells, key=itemgetter(1))]
 
 
 def _legend(figure: Figure, named: Sequence[int], width: int) -> list[list[Piece]]:
-    """The axis' title, then a marker and a name for each of these series, in as many rows as they take."""
+    """Return the title of the y axis, then marker and name of each of these series, in as many rows as they need."""
     rows: list[list[Piece]] = [[(figure.y.title[:width], "label")]]
     for number in named:
-        words = f"{marker(figure, number)} {figure.series[number].name}"
+        entry = f"{marker(figure, number)} {figure.series[number].name}"
         used = _cells(rows[-1])
         gap = "   " if used else ""
-        if used and used + len(gap) + len(words) > width:
+        if used and used + len(gap) + len(entry) > width:
             rows.append([])
             gap = ""
-        rows[-1] += [(gap, "label"), (truncate(words, width), part(figure, number))]
+        rows[-1] += [(gap, "label"), (truncate(entry, width), part(figure, number))]
     for row in rows:
         row.append((" " * (width - _cells(row)), "label"))
     return rows
@@ -345,7 +346,7 @@ def _cells(row: Sequence[Piece]) -> int:
 
 def _x_axis(axis: Axis, across: Scale, left: int, width: int, margin: int) -> list[tuple[Piece, ...]]:
     title = f" {axis.title}" if axis.title else ""
-    at = width if margin >= len(title) else width - len(title)  # of the title
+    at = width if margin >= len(title) else width - len(title)  # first column of the title
     values = [value for value in ticks(across, max(2, width // 8), axis.base) if not axis.whole or value == int(value)]
     rows = tick_rows(width, [(column_of(across.share(value), width), tick_text(value, axis.text)) for value in values], at)
     labels, corner = rows.labels + " " * margin, " " * (left - 1)

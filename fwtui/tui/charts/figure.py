@@ -8,8 +8,8 @@ from typing import NamedTuple
 from fwtui.common import units
 from fwtui_kernels import rungs
 
-MARKERS = "①②③④⑤⑥⑦⑧⑨⑩"  # of series without a kernel
-# of series; the seventh has the first one's again, and another marker
+MARKERS = "①②③④⑤⑥⑦⑧⑨⑩"  # markers of series without a kernel
+# colours of series; the seventh series has the colour of the first, with another marker
 COLOURS = ("$primary", "$text-success", "$text-warning", "$text-error", "$secondary", "$foreground")
 # ten for each ten of the ladder's numbers
 SHAPES = (
@@ -27,26 +27,26 @@ OTHER = "•"  # a kernel that is not on the ladder
 
 
 def plain(value: float) -> str:
-    """4096, 0.3, 1.25e-05."""
+    """Format a number without a unit: 4096, 0.3, 1.25e-05."""
     return f"{value:.0f}" if value == round(value) and abs(value) < 1e6 else f"{value:.3g}"
 
 
 class Axis(NamedTuple):
-    """One direction; `low` and `high` fix its ends, `base` 2 puts a log axis' ticks on powers of two."""
+    """One axis; `low` and `high` fix its ends, `base` 2 places the ticks of a log axis at powers of two."""
 
     title: str = ""
-    text: Callable[[float], str] = plain  # a value in words, with its unit
+    text: Callable[[float], str] = plain  # formats a value with its unit
     log: bool = False
     low: float | None = None
     high: float | None = None
     base: int = 10
-    whole: bool = False  # it counts: only whole numbers have a tick
+    whole: bool = False  # the axis counts: ticks at integers only
 
 
 class Series(NamedTuple):
     """Points (a gap where either coordinate is None), with a line through them, with a marker at each, or both.
 
-    `names` says what each point is, where the series' own name is not enough.
+    `names` are the names of the points, if the name of the series is not enough.
     """
 
     name: str
@@ -55,20 +55,20 @@ class Series(NamedTuple):
     line: bool = True
     points: bool = True
     names: tuple[str, ...] = ()
-    strong: bool = False  # what the user looks at
-    listed: bool = True  # whether the legend has it
-    kernel: str = ""  # whose sign it has, instead of one that its place among the series gives it
-    marker: str = ""  # instead of either
+    strong: bool = False  # the series under the cursor
+    listed: bool = True  # its name is shown
+    kernel: str = ""  # id of the kernel that gives marker and colour; without it they follow from the place among the series
+    marker: str = ""  # overrides the marker
     limit: bool = False  # a roof: coloured like the rules
 
 
 class Rule(NamedTuple):
-    """A straight line across: the device's peak, a break-even."""
+    """A straight line across the plot, such as a peak rate or a crossover."""
 
     value: float
-    words: str
+    label: str
     vertical: bool = False
-    short: str = ""  # fewer words, where those do not fit
+    short: str = ""  # a shorter label, if the other one does not fit
 
 
 class Figure(NamedTuple):
@@ -76,12 +76,12 @@ class Figure(NamedTuple):
     x: Axis = Axis()
     y: Axis = Axis()
     rules: tuple[Rule, ...] = ()
-    pointwise: bool = False  # the cursor stops at each point, and not at each place along x
+    pointwise: bool = False  # the cursor stops at each point, not at each x
     empty: str = "nothing to show yet"
 
 
 def tick_text(value: float, text: Callable[[float], str]) -> str:
-    """A tick's label: the value's words without needless zeros (1.00 T becomes 1 T)."""
+    """Return the label of a tick: the formatted value without trailing zeros (1.00 T becomes 1 T)."""
     number, gap, unit = text(value).partition(" ")
     if "." in number and "e" not in number:
         number = number.rstrip("0").rstrip(".")

@@ -23,9 +23,9 @@ def positive(values: Sequence[float | None]) -> tuple[float | None, ...]:
 
 
 def decimated(xs: Sequence[float | None], ys: Sequence[float | None], cells: int) -> list[tuple[float, float] | None]:
-    """Points in order, None at each break of the line; of every bucket of `cells` the first, least, greatest and last.
+    """Thin out a series to at most four points (and gaps) in each of `cells` buckets: first, minimum, maximum and last.
 
-    Spikes stay visible, and there are at most four points (and gaps) for each of the buckets.
+    The points stay in order, with None at each break of the line; spikes stay visible.
     """
     points = [None if x is None or y is None else (x, y) for x, y in zip(xs, ys, strict=False)]
     most = max(1, cells)
@@ -44,7 +44,7 @@ def decimated(xs: Sequence[float | None], ys: Sequence[float | None], cells: int
 
 
 class Scale(NamedTuple):
-    """A stretch of numbers, linear or logarithmic; `low` < `high`, and above 0 where it is logarithmic."""
+    """A range of numbers, linear or logarithmic; `low` < `high`, and positive if it is logarithmic."""
 
     low: float
     high: float
@@ -61,9 +61,9 @@ class Scale(NamedTuple):
 def scale(
     values: Sequence[float], log: bool = False, low: float | None = None, high: float | None = None, base: int = 10
 ) -> Scale:
-    """Round ends around finite values (positive ones on a log axis); given ends are kept as they are.
+    """Return the scale of finite values (positive ones on a log axis), with rounded ends; given ends are not rounded.
 
-    A linear scale begins at 0 unless something is below it. Without values it is 0..1, or 1..10.
+    A linear scale begins at 0 unless a value is negative. Without values it is 0..1, or 1..10 if logarithmic.
     """
     if log:
         return _log(values, low, high, base)
@@ -84,13 +84,13 @@ def _log(values: Sequence[float], low: float | None, high: float | None, base: i
     bottom, top = (end if end is not None and end > 0 else None for end in (low, high))
     below = bottom or _power(min(there, default=1.0), base, math.floor)
     above = top or _power(max(there, default=(bottom or 1.0) * base), base, math.ceil)
-    while base == 10 and low is None and high is None and above < MIN_LOG * below:  # or a single point had no surroundings
+    while base == 10 and low is None and high is None and above < MIN_LOG * below:  # a single point gets room on both sides
         below, above = _power(below * 0.99, base, math.floor), _power(above * 1.01, base, math.ceil)
     return Scale(below, above if above > below * 1.0001 else below * base, True)
 
 
 def _power(value: float, base: int, rounded: Callable[[float], int]) -> float:
-    """The nearest power of the base, or for base 10 twice or five times one, on that side."""
+    """Round to a power of the base, or for base 10 to 1, 2 or 5 times a power; `rounded` is math.floor or math.ceil."""
     if base != 10:
         return float(base) ** rounded(round(math.log(value, base), 9))
     whole = math.floor(round(math.log10(value), 9))
@@ -101,7 +101,7 @@ def _power(value: float, base: int, rounded: Callable[[float], int]) -> float:
 
 
 def nice(span: float, count: int) -> float:
-    """A step of 1, 2 or 5 times a power of ten that divides the span into about that many."""
+    """Return a step of 1, 2 or 5 times a power of ten that divides the span into about `count` steps."""
     rough = span / max(count, 1)
     if not math.isfinite(rough) or rough < 1e-300:
         return 1.0
@@ -110,7 +110,7 @@ def nice(span: float, count: int) -> float:
 
 
 def ticks(scale: Scale, most: int, base: int = 10) -> tuple[float, ...]:
-    """At most that many round numbers on the scale, least first."""
+    """Return at most `most` round numbers on the scale, in ascending order."""
     if most < 1:
         return ()
     found = _log_ticks(scale, most, base) if scale.log else _linear_ticks(scale, most)

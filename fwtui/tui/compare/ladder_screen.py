@@ -49,9 +49,9 @@ def experiment_here(ladder: Ladder | None, kernel: str, simulated: bool = False)
 
 def offers(view: View, rung: Rung) -> Mapping[str, RungAction]:
     """Return the actions of a rung, by key."""
-    if view.climb is None:
+    if view.ladder_data is None:
         return {"enter": RungAction(f"show run {rung.run.id}", f"show {rung.run.id}")}
-    return offers_here(view.climb.recorded, rung, local_ladder(view), view.has_gpu)
+    return offers_here(view.ladder_data.recorded, rung, local_ladder(view), view.has_gpu)
 
 
 def take(frame: Frame, answer: str) -> None:
@@ -66,7 +66,7 @@ def take(frame: Frame, answer: str) -> None:
         case "show":
             view.selected = int(which)
         case _:
-            view.wanted = experiment_here(local_ladder(view), which, what == "simulate")
+            view.requested = experiment_here(local_ladder(view), which, what == "simulate")
     frame.post_message(TopBar.Chosen("learn" if what == "lesson" else "run"))
 
 

@@ -24,7 +24,7 @@ from fwtui.common.text import sanitise
 from fwtui.sessions.library import load_model, paths, resolve
 from fwtui.stream.model import Model
 from fwtui.tui.actions import Action, first_reason, hidden_look, look, require
-from fwtui.tui.background import climb_for, in_background, ladder_for
+from fwtui.tui.background import in_background, ladder_data_for, ladder_for
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.compare.detail import MAX_ROWS, CompareRow, CompareTable, CompareVerdict, Deltas, Pair, repetitions
 from fwtui.tui.compare.race import RaceScreen
@@ -62,7 +62,7 @@ _no_race = first_reason(
     require(lambda screen: all(can_race(one.run) for one in screen.pair[:2]), "only runs with a time can race"),
 )
 _no_run = require(lambda screen: screen.pair or screen.has_class("-alone"), "no run has ended yet")
-_still_read = require(lambda screen: screen.view.source is None or screen.view.climb, "the ladder is still being read")
+_still_read = require(lambda screen: screen.view.source is None or screen.view.ladder_data, "the ladder is still being read")
 
 
 class CompareScreen(Frame):
@@ -214,10 +214,10 @@ class CompareScreen(Frame):
         """Show the recorded ladder until a run has ended here."""
         ladder = None if machine else ladder_for(self)
         where = ladder.device.name if ladder is not None and ladder.device is not None else "recorded"
-        climb = ladder_of(ladder.runs.values(), where) if ladder is not None else None
-        self.set_class(climb is not None, "-none")
+        found = ladder_of(ladder.runs.values(), where) if ladder is not None else None
+        self.set_class(found is not None, "-none")
         chart = self.query_one("#recorded", LadderChart)
-        chart.show(LadderSubject(climb, self.query_one("#body").size.height - AROUND_LADDER) if climb is not None else None)
+        chart.show(LadderSubject(found, self.query_one("#body").size.height - AROUND_LADDER) if found is not None else None)
 
     def _advice(self, entrants: Sequence[ComparedRun], marked: CompareRow | None) -> str:
         other, pin = self.key_of("compare.open"), self.key_of("compare.baseline")
@@ -269,19 +269,19 @@ class CompareScreen(Frame):
         if self.pair is not None:
             both = (self.pair.entrant, self.pair.baseline)
             race = RaceScreen(*(one._replace(run=self.view.whole(one.run)) for one in both))
-            self.ask(race, opener="compare.race")
+            self.open_dialog(race, opener="compare.race")
 
     def begun(self) -> None:
         super().begun()
         if self.view.source is not None:
-            climb_for(self)
+            ladder_data_for(self)
 
     def action_climb(self) -> None:
         from fwtui.tui.compare.ladder_screen import LadderScreen, offers, take
         from fwtui.tui.frame.ladder_data import ladders
 
         if found := ladders(self.view):
-            self.ask(LadderScreen(found, partial(offers, self.view)), partial(take, self), opener="climb")
+            self.open_dialog(LadderScreen(found, partial(offers, self.view)), partial(take, self), opener="climb")
         else:
             self.show_message("a ladder needs two verified kernels on one graph, the later one faster")
 
@@ -290,7 +290,7 @@ class CompareScreen(Frame):
 
     def action_bring(self) -> None:
         names = [named(path) for path in paths()]
-        self.ask(PickFile("Another session", zip(names, names, strict=True), "or the path of a session file"), self.bring)
+        self.open_dialog(PickFile("Another session", zip(names, names, strict=True), "or the path of a session file"), self.bring)
 
     def bring(self, name: str) -> None:
         """Read another session in the background."""

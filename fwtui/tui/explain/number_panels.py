@@ -89,7 +89,7 @@ def _head(run: Run, width: int) -> Content:
     words, style = run_labels.verdict(run)
     words = words.split(f" · {run_labels.CHECKSUM}")[0]
     room = width - left.cell_length - len(words) - 4
-    what = f"run {run.id}  {run_labels.kernel_words(run, max(room - 8, 8))}"
+    what = f"run {run.id}  {run_labels.describe_kernel(run, max(room - 8, 8))}"
     return justify(line(left, (what, STRONG)), line((words, style)), width)
 
 

@@ -73,7 +73,7 @@ def _points(name: str, runs: Sequence[Run], strong: bool) -> Series:
 
 def _named(run: Run) -> str:
     doubt = f" ({run.verdict.verdict if run.verdict is not None else 'unverified'})" if run_labels.is_unreliable(run) else ""
-    return f"run {run.id} {run_labels.kernel_words(run, 40)}{doubt}"
+    return f"run {run.id} {run_labels.describe_kernel(run, 40)}{doubt}"
 
 
 def _rules(model: Model, roofs: Roofs, run: Run) -> tuple[Rule, ...]:

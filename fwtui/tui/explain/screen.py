@@ -92,7 +92,7 @@ def _cannot_count(screen: ExplainScreen) -> str | None:
         return bindings.no_run(screen)
     if source is None:
         return f"run {run.id} was recorded without hardware counters"
-    words = first_reason(bindings.is_busy, bindings.not_asked_here)(screen)
+    words = first_reason(bindings.is_busy, bindings.not_started_here)(screen)
     return words or (None if run.state == "done" else f"run {run.id} did not finish, so its counters cannot be read")
 
 
@@ -295,7 +295,7 @@ class ExplainScreen(Frame):
         view = self.view
         if view.playback is None:
             here = view.has_gpu or kernel_named(view.experiment.kernel).backend != "cuda"
-            earlier = [run for _, run in view.climb.session_runs] if view.climb is not None else []
+            earlier = [run for _, run in view.ladder_data.session_runs] if view.ladder_data is not None else []
             speed = known_speed(self.model, view.experiment, ladder_for(self), here, earlier)
             return PlannedSubject(view.experiment, speed)
         ahead = view.playback.player.lines[view.playback.player.index :]
@@ -401,13 +401,13 @@ class ExplainScreen(Frame):
     def action_instructions(self) -> None:
         subject = self.query_one(WarpTable).subject
         if subject is not None and subject.listing is not None and self.hot:
-            self.ask(InstructionsScreen(subject, subject.listing), opener="explain.instructions")
+            self.open_dialog(InstructionsScreen(subject, subject.listing), opener="explain.instructions")
 
     def action_source(self) -> None:
         run = self.view.run
         if run is not None:
             heading = f"Source of {run.experiment.kernel}, as recorded with run {run.id}"
-            self.ask(Dialog(heading, ScrollableText([*source_rows(run.source)])), opener="explain.source")
+            self.open_dialog(Dialog(heading, ScrollableText([*source_rows(run.source)])), opener="explain.source")
 
     def _choose(self, series: int, point: int) -> None:
         if point < len(runs := self._points[series]):  # a roof has none

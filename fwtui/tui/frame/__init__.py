@@ -1,1 +1,1 @@
-"""What every screen has: the top bar, telemetry, the log line, the transport of a recording, dialogs, and shared keys."""
+"""The common parts of all screens: top bar, telemetry, log line, transport of a recording, dialogs and shared keys."""

@@ -61,8 +61,8 @@ class ActionTable:
         row = table(type(self._screen)).get((action, parameters))
         if row is None:
             return None
-        words = row.unavailable(self._screen)
-        return "" if words is None and not row.belongs(self._view) else words
+        reason = row.unavailable(self._screen)
+        return "" if reason is None and not row.belongs(self._view) else reason
 
     @property
     def _read_only(self) -> bool:

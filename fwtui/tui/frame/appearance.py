@@ -62,7 +62,7 @@ class Appearance(NamedTuple):
     details: bool = False  # show the origin of each number
 
 
-USUAL = Appearance()
+DEFAULT = Appearance()
 
 
 def classes_at(width: int, height: int) -> set[str]:
@@ -73,7 +73,7 @@ def classes_at(width: int, height: int) -> set[str]:
 def load_appearance(settings: Settings | None) -> Appearance:
     """Return the appearance of the settings. Raises Refused for an unknown theme, action or key."""
     if settings is None:
-        return USUAL
+        return DEFAULT
     check(settings)
     keymap = {name: ",".join(normal(key) for key in keys.split(",")) for name, keys in settings.keymap.items()}
     if settings.keymap:
@@ -119,11 +119,11 @@ def screens() -> dict[str, list[Action]]:
     from fwtui.tui.frame.bindings import TO_PLACES
     from fwtui.tui.frame.places import PLACES, load
 
-    found = {words: [*table(load(where)).values()] for words, where in DIALOGS.items()}
+    found = {title: [*table(load(where)).values()] for title, where in DIALOGS.items()}
     for place in PLACES:
-        for where, words in ((place.live, ""), (place.recorded, " of a replay")):
+        for where, suffix in ((place.live, ""), (place.recorded, " of a replay")):
             if where:
-                found[f"the screen {place.title}{words}"] = [*table(load(where)).values(), *TO_PLACES]
+                found[f"the screen {place.title}{suffix}"] = [*table(load(where)).values(), *TO_PLACES]
     return found
 
 

@@ -15,7 +15,7 @@ from textual.widget import Widget
 
 from fwtui.tui.actions import rebound, rows_of, shown_keys
 from fwtui.tui.frame import bindings
-from fwtui.tui.frame.appearance import USUAL, Appearance
+from fwtui.tui.frame.appearance import DEFAULT, Appearance
 from fwtui.tui.widgets.text_panel import VEILED
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _Any = Screen[Any] if TYPE_CHECKING else object  # Textual takes the styles of t
 
 
 class Sight:
-    """The highlighted, dimmed and hidden widgets of a screen, and the widgets that it keeps in view."""
+    """The highlighted, dimmed and hidden widgets of a screen, and the widgets that it holds in view."""
 
     def __init__(self, screen: Screen[None]):
         self._screen = screen
@@ -49,19 +49,19 @@ class Sight:
             for widget in {*self._screen.query(f".{name}"), *now}:
                 widget.set_class(widget in now, name)
         if lit and (dims or panel != self._panel):  # an answer makes the card larger
-            self.keep(lit, dims)
+            self.keep_in_view(lit, dims)
         elif self._panel and not lit:
             self.release()
         self._panel = panel
 
     def veil(self, widgets: Sequence[Widget]) -> None:
-        """Hide these widgets, and no others, and keep their space empty."""
+        """Hide these widgets, and no others; their space stays empty."""
         before, self._veiled = self._veiled, bool(widgets)
         for widget in {*self._screen.query(f".{VEILED}"), *widgets} if before or widgets else ():
             widget.set_class(widget in widgets, VEILED)
             widget.refresh()
 
-    def keep(self, widgets: Sequence[Widget], top: bool = False) -> None:
+    def keep_in_view(self, widgets: Sequence[Widget], top: bool = False) -> None:
         """Scroll to the first visible one of the widgets now and after every change of layout, until release()."""
         self._in_view = widgets, top
         self._screen.call_after_refresh(self._scroll, widgets, top)
@@ -109,7 +109,7 @@ class Sized(_Any):
 
     @property
     def look(self) -> Appearance:
-        return getattr(self.app, "look", USUAL)
+        return getattr(self.app, "look", DEFAULT)
 
     def key_of(self, name: str) -> str:
         """Return the displayed key of the action with that id.
@@ -152,7 +152,7 @@ class PlaceScreen(Sized, Screen[None]):
 
     @property
     def narrow(self) -> bool:
-        """True if there is no room for side panels, or in the presenter's layout."""
+        """True if the screen is too narrow for side panels, or in the presenter's layout."""
         return not self.has_class("-wide") or self.has_class("-presenter")
 
     @property

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from textual.widgets import Input, OptionList, Select
 
 from fwtui.tui.actions import Action, Arrowed, bound, first_reason, hidden, hidden_look, key_name, look, require
-from fwtui.tui.frame.places import BESIDE, PLACES
+from fwtui.tui.frame.places import COMPARE, PLACES
 
 if TYPE_CHECKING:
     from fwtui.tui.frame.view import View
@@ -22,7 +22,7 @@ is_busy = require(lambda screen: not screen.view.busy, "something is running; {k
 is_presented = require(lambda screen: not screen.view.presenting, "cue cards are presented; {key[back]} leaves them")
 no_run = require(lambda screen: screen.view.run is not None, "no run has started yet")
 # only runs that this session started can be measured further
-not_asked_here = first_reason(
+not_started_here = first_reason(
     no_run,
     require(
         lambda screen: screen.view.source is None or screen.view.run.id in screen.view.source.experiments,
@@ -34,7 +34,7 @@ _no_way = require(attrgetter("way_back"), "")
 _is_idle = require(attrgetter("view.busy"), "no run is active")
 _not_recorded = require(attrgetter("view.recorder"), "a marker needs a recording; {key[record]} saves this session")
 _nothing_to_point_at = require(
-    lambda screen: any(isinstance(widget, Arrowed) for widget in screen.focus_chain), "the arrows have nothing to move here"
+    lambda screen: any(isinstance(widget, Arrowed) for widget in screen.focus_chain), "no chart or list here has a cursor"
 )
 # lists and fields use these keys, and an open list of choices scrolls its own pages
 _arrows_taken = require(
@@ -90,7 +90,7 @@ LIMITS = hidden(
     deliberate=True,
 )
 COUNTERS = hidden_look("h", "counters", "Counters", "hardware counters of the run, from a profile by ncu", place="explain")
-CLIMB = look("C", "climb", "Ladder", "the kernels from the slowest to the fastest", place=BESIDE)
+CLIMB = look("C", "climb", "Ladder", "the kernels from the slowest to the fastest", place=COMPARE)
 COURSE = look("t", "course", "Course", "the course, up to the fastest kernel; on and off", id="learn.course", place="learn")
 
 # move() changes the position in a recording, adjust() its speed and stops: both name a method of Playback
@@ -117,7 +117,7 @@ TRANSPORT = (
 # moves that turn the cue cards during a presentation, and by how many; the others do nothing then
 TURNS = {("play",): 1, ("jump", 5): 1, ("jump", -5): -1, ("next_marker", 1): 1, ("next_marker", -1): -1}
 
-# of every screen; help and quit come first, so that every footer has room for them
+# on every screen; help and quit come first, so that they fit in every footer
 COMMON = (
     look("question_mark,f1", "help", "Help", "every key, and the glossary"),
     look(
@@ -149,7 +149,7 @@ SHARED = (
     PAUSE,
 )
 
-# also with alt, while a field takes digits; terminals send an escape before the digit, macOS another character
+# with alt, they also work while a field takes digits; terminals send an escape before the digit, macOS another character
 TO_PLACES = tuple(
     hidden_look(keys, f"place('{place.name}')", place.title, place.tooltip, id=f"place.{place.name}", key_display=place.key)
     for place in PLACES

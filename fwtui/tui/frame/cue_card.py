@@ -35,13 +35,13 @@ class Card(NamedTuple):
     answer: QuestionAnswer | str | None  # a text if the run gives no answer; None until the user requests it
     keys: str  # the available keys
     presented: bool = False  # at the top, legible from a distance
-    roomy: bool = False  # there is room for large digits and empty lines
+    roomy: bool = False  # with large digits and empty lines
     guess: float | str | None = None  # a number, or the key of a choice
     source: SourceExcerpt | str | None = None  # lines of the run's source; a text if they were not recorded
 
 
 class CueCard(TextPanel["Card | None"]):
-    """A line over the transport; in a presentation, a card at the top, on which the number of an answer has large digits."""
+    """A line above the transport; in a presentation, a card at the top, with the number of an answer in large digits."""
 
     DEFAULT_CSS = """
     CueCard { padding: 0 1; background: $panel; max-height: 50%; }
@@ -71,7 +71,7 @@ class CueCard(TextPanel["Card | None"]):
         cue, gap = card.cue, [line("")] * card.roomy
         rows = line((cue.title, f"{STRONG} $text-primary")).wrap(width) if cue.title else []
         if cue.body:
-            rows += [*(gap if rows else []), *(row for words in cue.lines for row in line((words, STRONG)).wrap(width))]
+            rows += [*(gap if rows else []), *(row for text in cue.lines for row in line((text, STRONG)).wrap(width))]
         if rows_of_source := _source(card, width):
             rows += [*gap, *rows_of_source]
         if answered := _answered(card, width):
@@ -151,15 +151,15 @@ def _card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
         keys = keys if view.answered != number else ""
         first = f"{key_of('presenter')} presents the cue cards" if number == 1 and not cue.answered else ""
         return Card(number, of, cue, _answer(view, cue), keys or first)
-    words = view.notice.text if view.notice is not None else ""
+    message = view.notice.text if view.notice is not None else ""
     back, leave = f"{key_of('jump.back')} back", f"{key_of('back')} leaves"
     if view.playback.over:
         title = view.model.header.title if view.model.header is not None else ""
-        return Card(of + 1, of, Cue(title, title=END), None, words or f"{back}   {leave}", True, roomy)
+        return Card(of + 1, of, Cue(title, title=END), None, message or f"{back}   {leave}", True, roomy)
     guessed = f"{key_of('marker.guess')} guess   " * (cue.kind is not None and view.run is not None)
-    ask = f"{guessed}{key_of('marker.answer')} answer   " if cue.answered and view.answered != number else ""
+    answer_hint = f"{guessed}{key_of('marker.answer')} answer   " if cue.answered and view.answered != number else ""
     on = f"{key_of('play')} next   {back if number > 1 else leave}"
-    return Card(number, of, cue, _answer(view, cue), words or f"{ask}{on}", True, roomy)
+    return Card(number, of, cue, _answer(view, cue), message or f"{answer_hint}{on}", True, roomy)
 
 
 def take_guess(view: View, update: Callable[[], None]) -> tuple[PromptScreen, Callable[[str], None]]:
@@ -188,7 +188,7 @@ def _excerpt(view: View, cue: Cue) -> SourceExcerpt | str | None:
         return None
     run, player = view.run, view.playback.player
     if run is None:
-        return "no run has started here, so there is no source yet"
+        return "no run has started at this position; source lines belong to a run"
     for event in takewhile(lambda event: not isinstance(event, RunStarted), (at.event for at in player.lines[player.index :])):
         if isinstance(event, Source | Code) and event.run == run.id:
             run = run.after(event)
@@ -206,7 +206,7 @@ def _answer(view: View, cue: Cue) -> QuestionAnswer | str | None:
         return QuestionAnswer(cue.answer)
     run = view.run
     if run is None:
-        return "no run has started here, so there is no answer yet"
+        return "no run has started at this position; the answer comes from a run"
     try:
         return answer_of(cue.kind, view.model, run, view.baseline_run)
     except Refused as refusal:

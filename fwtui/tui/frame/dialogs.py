@@ -26,7 +26,7 @@ from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, indented, lin
 Row = tuple[Content, str]  # a head, and a text that wraps below itself
 Glosses = Sequence[tuple[str, str]]  # terms and their definitions
 CLOSES = "{key[dialog.close]} closes this"
-TAKES = "Enter takes it, {key[dialog.close]} does not"
+TAKES = "Enter accepts, {key[dialog.close]} cancels"
 WORD = 21  # cells of a term
 FRAME = 6  # rows of a dialog around its content
 MAX_ENTRIES = 1000  # drawn entries of the log: more take long to draw
@@ -44,7 +44,7 @@ class Dialog(Over, ModalScreen[str | None]):
     """
     BINDINGS: ClassVar = [look("escape,q", "close", "Close", "close this", id="dialog.close", key_display="Esc")]
     closed_by: Collection[str] = ()  # keys that close it, because they opened it
-    accept: Callable[[str], object] | None = None  # takes an answer before the dialog closes; raises Refused to keep it open
+    accept: Callable[[str], object] | None = None  # takes an answer before the dialog closes; if it raises Refused, it stays open
 
     def __init__(self, heading: str, *body: Widget, hint: str = CLOSES):
         """Show these widgets between the heading and the hint, whose keys are filled in."""
@@ -66,9 +66,9 @@ class Dialog(Over, ModalScreen[str | None]):
     def body(self) -> ComposeResult:
         yield from self._body
 
-    def show_message(self, words: str) -> None:
+    def show_message(self, text: str) -> None:
         """Show a message before the hint."""
-        self.query_one("#hint", Static).update(line((words, "$text-primary"), f" · {self.hint}"))
+        self.query_one("#hint", Static).update(line((text, "$text-primary"), f" · {self.hint}"))
 
     def answer(self, text: str) -> None:
         """Close with this text as the answer; if it is refused, show the reason and stay open."""
@@ -100,7 +100,7 @@ class DefinitionList(TextPanel[tuple[Row, ...]]):
     """Heads, each with a text that wraps below itself."""
 
     def draw(self, subject: tuple[Row, ...], width: int) -> Sequence[Content]:
-        return [part for head, words in subject for part in indented(head, words, width)]
+        return [part for head, text in subject for part in indented(head, text, width)]
 
 
 class ScrollableText(VerticalScroll):
@@ -121,7 +121,7 @@ class ScrollableText(VerticalScroll):
 
 
 class HelpScreen(Dialog):
-    """Every key with its help, made from the bindings; the terms of the screen; the glossary."""
+    """All keys with their help texts, from the bindings; the terms of the screen; the glossary."""
 
     BINDINGS: ClassVar = [hidden_look("v", "words", "View", "the glossary; again: the keys", id="help.words")]
 
@@ -135,14 +135,16 @@ class HelpScreen(Dialog):
             for part in ((*keys, *sections), (glossary,))
         )
         super().__init__(
-            "Keys and words", ScrollableText(*parts), hint=f"{{key[help.words]}}: the glossary · ctrl+p: all actions · {CLOSES}"
+            "Keys and glossary",
+            ScrollableText(*parts),
+            hint=f"{{key[help.words]}}: the glossary · ctrl+p: all actions · {CLOSES}",
         )
 
     def action_words(self) -> None:
         """Scroll to the glossary, and from it back to the keys."""
-        scrolled, (keys, words) = self.query_one(ScrollableText), self.query(DefinitionList)
+        scrolled, (keys, text) = self.query_one(ScrollableText), self.query(DefinitionList)
         at_words = scrolled.scroll_y >= min(keys.size.height, scrolled.max_scroll_y)
-        scrolled.scroll_to_widget(keys if at_words else words, top=True, animate=False)
+        scrolled.scroll_to_widget(keys if at_words else text, top=True, animate=False)
 
     @staticmethod
     def _word(word: str, means: str) -> Sequence[Row]:
@@ -160,7 +162,7 @@ def source_rows(parts: Iterable[Source]) -> Iterator[Row]:
     for part in parts:
         if part.first <= 1:
             yield line((part.file, STRONG)), ""
-        yield from ((line((f"{number:>5} ", MUTED)), words) for number, words in enumerate(part.lines, part.first))
+        yield from ((line((f"{number:>5} ", MUTED)), text) for number, text in enumerate(part.lines, part.first))
 
 
 def log_rows(entries: Sequence[LogEntry], stderr: str = "") -> list[Row]:
@@ -169,10 +171,10 @@ def log_rows(entries: Sequence[LogEntry], stderr: str = "") -> list[Row]:
     if earlier > 0:
         rows.insert(0, (line((f"{earlier:,} earlier entries are only in the session file", MUTED)), ""))
     if not entries:
-        rows.append((line(("nothing has happened yet", MUTED)), ""))
+        rows.append((line(("the log is empty", MUTED)), ""))
     if stderr:
         rows += [(line(""), ""), (line(("its last output (stderr)", STRONG)), "")]
-        rows += [(line("  "), words) for words in stderr.split("\n")]
+        rows += [(line("  "), text) for text in stderr.split("\n")]
     return rows
 
 
@@ -183,7 +185,7 @@ class ChoiceScreen(Dialog):
 
     def __init__(self, heading: str, choices: Iterable[tuple[str, str]], hint: str):
         self._choices = list(choices)
-        options = OptionList(*(Option(Content(words)) for _, words in self._choices), compact=True)
+        options = OptionList(*(Option(Content(text)) for _, text in self._choices), compact=True)
         super().__init__(heading, *[options] * bool(self._choices), hint=hint)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
@@ -196,7 +198,7 @@ class PickFile(ChoiceScreen):
     DEFAULT_CSS = "PickFile OptionList { max-height: 12; }"
 
     def __init__(self, heading: str, choices: Iterable[tuple[str, str]], another: str):
-        super().__init__(heading, choices, f"Enter takes it, {CLOSES}")
+        super().__init__(heading, choices, f"Enter accepts, {CLOSES}")
         self._another = another if self._choices else another.removeprefix("or ")
 
     def body(self) -> ComposeResult:
@@ -245,7 +247,7 @@ class FormScreen(Dialog):
     BINDINGS: ClassVar = [bound("ctrl+r", "run", "Run", "start this experiment", id="form.run")]
 
     def __init__(self, heading: str, draft: Draft):
-        super().__init__(heading, ExperimentForm(draft), hint="Enter or {key[form.run]} runs it, {key[dialog.close]} keeps it")
+        super().__init__(heading, ExperimentForm(draft), hint="Enter or {key[form.run]} runs it, {key[dialog.close]} closes it")
 
     def on_experiment_form_changed(self, event: ExperimentForm.Changed) -> None:
         self.query_one(ExperimentForm).mark_errors(event.errors)

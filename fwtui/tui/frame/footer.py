@@ -17,8 +17,8 @@ class KeyName(Static):
     """A key that can be clicked, with the title of its action."""
 
     def __init__(self, key: str, shown: str, binding: Binding, classes: str = ""):
-        words = (f" {binding.description}", "$footer-description-foreground")
-        super().__init__(Content.assemble((shown, "bold $footer-key-foreground"), words), classes=classes)
+        title = (f" {binding.description}", "$footer-description-foreground")
+        super().__init__(Content.assemble((shown, "bold $footer-key-foreground"), title), classes=classes)
         self.key = key
         self.tooltip = Content(binding.tooltip or binding.description)
 
@@ -29,7 +29,7 @@ class KeyName(Static):
 class KeyFooter(Footer):
     """Textual's footer, rebuilt only if the keys have changed, and without references to removed keys.
 
-    Textual 8.2 keeps a reference to each key, and rebuilds the footer whenever the focus moves
+    Textual 8.2 holds a reference to each key, and rebuilds the footer whenever the focus moves
     (tests/ui/test_cost.py, test_keys_that_are_no_longer_named_are_let_go).
     """
 

@@ -1,4 +1,4 @@
-"""The form of a live screen with its buttons, on the left, or in one line if there is no room for it."""
+"""The form of a live screen with its buttons, on the left; on a narrow screen one line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FormHost(Protocol):
 
 
 class FormStatus(NamedTuple):
-    words: tuple[str, ...] = ("",)  # the first one that fits is shown
+    texts: tuple[str, ...] = ("",)  # the first one that fits is shown
     wrong: bool = False
     key: str = ""  # opens the form
 
@@ -43,8 +43,8 @@ class FormLine(TextPanel[FormStatus]):
 
     def draw(self, subject: FormStatus, width: int) -> Sequence[Content]:
         edit = f"   {subject.key} edit"
-        words = next((words for words in subject.words if len(words) + len(edit) <= width), subject.words[-1])
-        return line((words, "$text-error" if subject.wrong else ""), (edit, MUTED)).wrap(width)[:1]
+        text = next((text for text in subject.texts if len(text) + len(edit) <= width), subject.texts[-1])
+        return line((text, "$text-error" if subject.wrong else ""), (edit, MUTED)).wrap(width)[:1]
 
 
 class FormPanel(Vertical):
@@ -89,8 +89,8 @@ class FormPanel(Vertical):
 
     def _read(self) -> None:
         self.errors = self._draft.errors()
-        words = (next(iter(self.errors.values())),) if self.errors else self._host.summary()
-        self.screen.query_one(FormLine).show(FormStatus(words, bool(self.errors), self._host.key_of(self._edit)))
+        text = (next(iter(self.errors.values())),) if self.errors else self._host.summary()
+        self.screen.query_one(FormLine).show(FormStatus(text, bool(self.errors), self._host.key_of(self._edit)))
 
     def check(self) -> None:
         """Check the draft, and show its errors."""

@@ -175,8 +175,8 @@ class Frame(PlaceScreen):
             for line in self._transport:
                 line.show(position)
         self.sight.rest_focus(self.view.presenting)
-        if (words := self.view.measuring) and (self.view.notice is None or self.view.notice.text != words):
-            self.view.notice = LogEntry(self.model.t, words, "info")
+        if (message := self.view.measuring) and (self.view.notice is None or self.view.notice.text != message):
+            self.view.notice = LogEntry(self.model.t, message, "info")
         self.set_class(self.look.presenter, "-presenter")
         self.set_class(self.view.presenting, "-presenting")
         self.set_class(self.look.details, DETAILED)
@@ -232,8 +232,8 @@ class Frame(PlaceScreen):
             self.show_message(self.view.measure_limits(self.view.device))
 
     def action_cancel(self) -> None:
-        if words := self.view.cancel():
-            self.show_message(words)
+        if message := self.view.cancel():
+            self.show_message(message)
 
     def action_pause(self) -> None:
         if self.view.paused:
@@ -245,12 +245,12 @@ class Frame(PlaceScreen):
 
     def action_record(self) -> None:
         since = "now" if self.view.recorder is None else "its beginning"
-        hint = f"Enter saves it under this name, starting from {since}; {{key[dialog.close]}} does not"
+        hint = f"Enter saves it under this name, from {since}; {{key[dialog.close]}} cancels"
         dialog = PromptScreen("Save this session", self.view.named or self.view.free_name, hint=hint)
-        self.ask(dialog, lambda title: self.show_message(self.view.name(title.strip() or self.view.free_name)))
+        self.open_dialog(dialog, lambda title: self.show_message(self.view.name(title.strip() or self.view.free_name)))
 
-    def ask(self, dialog: Dialog, take: Callable[[str], object] = lambda answer: None, opener: str = "") -> None:
-        """Open a dialog, and pass its answer to `take`; a refused text is reported in the dialog, where it can be corrected.
+    def open_dialog(self, dialog: Dialog, take: Callable[[str], object] = lambda answer: None, opener: str = "") -> None:
+        """Open a dialog, and pass its answer to `take`; a prompt reports a rejected text and stays open for a correction.
 
         `opener` is the id of the action whose key also closes the dialog.
         """
@@ -268,9 +268,9 @@ class Frame(PlaceScreen):
             self.app.push_screen(dialog, answered)
 
     def action_mark(self) -> None:
-        source, hint = self.view.source, "Enter adds it to the recording, {key[dialog.close]} does not"
-        dialog = PromptScreen("Marker", "", "what is new here? @phases ?phase asks", hint)
-        self.ask(dialog, lambda words: source is not None and source.mark(words.strip() or "marker"))
+        source, hint = self.view.source, "Enter adds it to the recording, {key[dialog.close]} cancels"
+        dialog = PromptScreen("Marker", "", "text of the marker; @phases ?phase adds a question", hint)
+        self.open_dialog(dialog, lambda message: source is not None and source.mark(message.strip() or "marker"))
 
     def action_move(self, how: str, *where: float | str) -> None:
         """Move in the recording with that method of its playback; in a presentation, turn the cue cards."""
@@ -282,17 +282,17 @@ class Frame(PlaceScreen):
 
     def action_adjust(self, how: str, *amount: float | str) -> None:
         """Change the playback with that method."""
-        if words := getattr(self.view.playback, how)(*amount):
-            self.show_message(words)
+        if message := getattr(self.view.playback, how)(*amount):
+            self.show_message(message)
         else:
             self.update()
 
     def action_go(self) -> None:
         from fwtui.tui.frame.playback import WHERE
 
-        hint = f"{WHERE}. Enter goes there, {{key[dialog.close]}} does not"
+        hint = f"{WHERE}. Enter goes there, {{key[dialog.close]}} cancels"
         dialog = PromptScreen("Go to", "", "12.5 · 1:30 · 40 % · run 3 · marker 2", hint)
-        self.ask(dialog, lambda place: place.strip() and self.action_move("go", place))
+        self.open_dialog(dialog, lambda place: place.strip() and self.action_move("go", place))
 
     def action_answer(self) -> None:
         marker = self.view.marker
@@ -326,24 +326,24 @@ class Frame(PlaceScreen):
         from fwtui.tui.frame.cue_card import take_guess
 
         with self.reporting():
-            self.ask(*take_guess(self.view, lambda: self.update(True)))
+            self.open_dialog(*take_guess(self.view, lambda: self.update(True)))
 
     def action_save(self) -> None:
         from fwtui.tui.frame.saving import FORMS, savable
 
-        hint = "Enter saves it in a new file and says where; text goes to the clipboard too, if the terminal allows it"
+        hint = "Enter saves it in a new file and shows the path; text is also copied to the clipboard, if the terminal allows it"
         choices = ((name, FORMS[name].title) for name in savable(self.model, self.table()))
-        self.ask(ChoiceScreen("Save", choices, hint), self.save)
+        self.open_dialog(ChoiceScreen("Save", choices, hint), self.save)
 
     def save(self, name: str) -> None:
         """Save the screen in that format once no dialog covers it, and show the path."""
         from fwtui.tui.frame.saving import save
 
-        def keep() -> None:
+        def save_now() -> None:
             with self.reporting("error"):
                 self.show_message(f"saved {save(self.app, name, self.PLACE, self.model, self.table())}")
 
-        self.call_after_refresh(keep)
+        self.call_after_refresh(save_now)
 
     def action_back(self) -> None:
         if (go := self.way_back) is not None:
@@ -351,7 +351,7 @@ class Frame(PlaceScreen):
 
     @property
     def way_back(self) -> Callable[[], object] | None:
-        """One step back: from cue cards, from a field or chart, to the newest run, to the first screen, from the replay."""
+        """The action of one step back: from cue cards, a field or chart, to the newest run or first screen, from the replay."""
         if self.view.presenting:
             return self.action_presenter
         home = self._home
@@ -365,7 +365,7 @@ class Frame(PlaceScreen):
 
     @property
     def _home(self) -> Widget | None:
-        """The widget that has the focus at first; None if there is none, or if it cannot have the focus now."""
+        """The widget that has the focus at first; None without one, or if it cannot have the focus now."""
         found = self.query(self.AUTO_FOCUS) if self.AUTO_FOCUS else ()
         return next((widget for widget in found if widget.focusable), None)
 
@@ -389,7 +389,7 @@ class Frame(PlaceScreen):
     def action_log(self) -> None:
         fault = self.model.fault
         rows = log_rows(notices.entries(self.model), fault.stderr if fault is not None else "")
-        self.ask(Dialog("Log", ScrollableText(rows, at_end=True)), opener="log")
+        self.open_dialog(Dialog("Log", ScrollableText(rows, at_end=True)), opener="log")
 
     def action_help(self) -> None:
         first, more = ([row for row in self.rows.offered() if row.show is visible] for visible in (True, False))
@@ -398,7 +398,7 @@ class Frame(PlaceScreen):
         about = (("Terms of this screen", self.WORDS), ("Glossary", glossary))
         everywhere = ("Everywhere", bindings.EVERYWHERE)
         keys = ((filled_in(title, self), rows) for title, rows in (*groups, everywhere) if rows)
-        self.ask(HelpScreen(keys, (a for a in about if a[1])), opener="help")
+        self.open_dialog(HelpScreen(keys, (a for a in about if a[1])), opener="help")
 
     def action_scroll_panel(self, direction: int) -> None:
         panel = self.panel()

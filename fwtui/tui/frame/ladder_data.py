@@ -57,7 +57,7 @@ def ladders(view: View) -> list[Ladder]:
     """
     if view.source is None:
         return [*filter(None, (ladder_of(view.model.runs.values(), "this recording"),))]
-    recorded = view.climb.recorded.climb if view.climb is not None else None
+    recorded = view.ladder_data.recorded.ladder if view.ladder_data is not None else None
     if recorded is not None:
         recorded = recorded._replace(here=best_rates(_own_runs(view), recorded.rungs))
     return sorted(filter(None, (recorded, local_ladder(view))), key=lambda one: -len(one.rungs))
@@ -70,6 +70,6 @@ def local_ladder(view: View) -> Ladder | None:
 def _own_runs(view: View) -> Iterator[Run]:
     """Yield the saved runs of this machine's devices and the runs of this session."""
     devices = {gpu.name for gpu in view.found.gpus} if view.found is not None else set[str]()
-    runs = view.climb.session_runs if view.climb is not None else ()
+    runs = view.ladder_data.session_runs if view.ladder_data is not None else ()
     yield from (run for device, run in runs if run.backend == "cpu" or device in devices)
     yield from view.model.runs.values()

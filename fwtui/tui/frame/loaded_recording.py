@@ -37,10 +37,10 @@ class Band(NamedTuple):
 
 @dataclass
 class SessionWanted(Message):
-    """A request to open a session, or (`beside`) to compare its runs with those of the view."""
+    """A request to open a session, or (`compare`) to compare its runs with those of the view."""
 
     path: Path
-    beside: bool = False
+    compare: bool = False
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Recording:
     """A session that has been read, or that is still growing."""
 
     name: str
-    loaded: LoadedSession
+    session: LoadedSession
     speed: float = 1.0
     start: float = 0.0
     max_gap: float | None = None
@@ -59,14 +59,14 @@ class Recording:
     def player(self) -> Player:
         """The player; its construction takes seconds for millions of lines."""
         if self.folded and self.max_gap is None:
-            return Player(self.loaded.lines, IDLE_GAP, between_runs=True)
-        return Player(self.loaded.lines, self.max_gap)
+            return Player(self.session.lines, IDLE_GAP, between_runs=True)
+        return Player(self.session.lines, self.max_gap)
 
     @cached_property
     def marks(self) -> Marks:
         """Runs, markers and faults of the timeline."""
         marks = Marks()
-        marks.see(self.loaded.lines)
+        marks.see(self.session.lines)
         return marks
 
     @property
@@ -80,29 +80,29 @@ class Recording:
             more = self.listener.take()
             self.player.extend(more)
             self.marks.see(more)
-            self.loaded = self.listener.inlet.snapshot(self.player.lines)
+            self.session = self.listener.inlet.snapshot(self.player.lines)
 
     @property
     def origin(self) -> str:
-        """recorded on NVIDIA H200 · 2025-11-20"""
-        # told at the beginning: a stream is not searched again for each of its lines
-        events_read = (recorded.event for recorded in self.loaded.lines[:FIRST_LINES] if recorded.kind is events.Device)
+        """Device and date of the recording: recorded on NVIDIA H200 · 2025-11-20."""
+        # devices are in the first lines; a search of all lines would repeat for each new line of a stream
+        events_read = (recorded.event for recorded in self.session.lines[:FIRST_LINES] if recorded.kind is events.Device)
         gpu = next((e.name for e in events_read if isinstance(e, events.Device) and e.present and e.name), "")
-        header = self.loaded.header
+        header = self.session.header
         title = f"{header.title} · " if header.title else ""
         return f"{title}{recorded_on(header, gpu)}"
 
     @property
     def problems(self) -> tuple[str, ...]:
         """Faults of the session file, such as damaged lines."""
-        loaded = self.loaded
-        found = [f"damaged: {units.counted(loaded.damaged, 'line')}"] if loaded.damaged else []
-        if loaded.cut or (self.listener is not None and self.listener.refusal):
+        session = self.session
+        found = [f"damaged: {units.counted(session.damaged, 'line')}"] if session.damaged else []
+        if session.cut or (self.listener is not None and self.listener.refusal):
             found.append("cut off at the limit")
-        elif not loaded.closed and not loaded.damaged and not self.live:
+        elif not session.closed and not session.damaged and not self.live:
             found.append("incomplete")
-        if loaded.dropped:
-            found.append(f"{units.counted(loaded.dropped, 'event')} dropped")
+        if session.dropped:
+            found.append(f"{units.counted(session.dropped, 'event')} dropped")
         return tuple(found)
 
 
@@ -157,7 +157,7 @@ def first_seconds(lines: Sequence[Line]) -> float:
 
 
 def first_seen(lines: Sequence[Line]) -> float:
-    """Return the time at which the first run is timed or has ended; of a session that starts with a marker, its first event."""
+    """Return the time at which the first run is timed or ends; or of the first event if the session starts with a marker."""
     for recorded in lines:
         match recorded.event if recorded.kind in (events.Stage, events.RunDone, events.Fault, events.Marker) else None:
             case events.Stage(name="clean") | events.RunDone() | events.Fault():

@@ -30,8 +30,8 @@ class LogEntry(NamedTuple):
         return line((f"{units.clock(self.t):>7}  ", MUTED), LEVELS.get(self.level, "")), self.text
 
     def content(self) -> Content:
-        head, words = self.row()
-        return line(head, (words, LEVELS.get(self.level, ("", ""))[1]))
+        head, text = self.row()
+        return line(head, (text, LEVELS.get(self.level, ("", ""))[1]))
 
 
 def entries(model: Model) -> list[LogEntry]:
@@ -58,7 +58,10 @@ def _of_marker(marker: events.Marker) -> LogEntry:
 
 
 def _of_run(run: Run) -> list[LogEntry]:
-    begun, ended = LogEntry(run.started, f"run {run.id} started: {run_labels.kernel_words(run, 60)}"), run.finished or run.started
+    begun, ended = (
+        LogEntry(run.started, f"run {run.id} started: {run_labels.describe_kernel(run, 60)}"),
+        run.finished or run.started,
+    )
     match run.state:
         case "done":
             word, _ = run_labels.verdict(run, part=False)
@@ -73,10 +76,10 @@ def _of_run(run: Run) -> list[LogEntry]:
 
 
 class LogLine(TextPanel[tuple[LogEntry, str] | None]):
-    """One entry; if it is too long, the key that shows the log."""
+    """The last entry; if it does not fit, with the key that opens the log."""
 
     DEFAULT_CSS = "LogLine { height: 1; padding: 0 1; }"
-    NOTHING = (line((f"{'':>7}  nothing has happened yet", MUTED)),)
+    NOTHING = (line((f"{'':>7}  the log is empty", MUTED)),)
 
     def draw(self, subject: tuple[LogEntry, str], width: int) -> Sequence[Content]:
         entry, key = subject
@@ -89,7 +92,7 @@ class LogLine(TextPanel[tuple[LogEntry, str] | None]):
 
 
 class Banner(TextPanel[tuple[events.Fault, str] | None]):
-    """A fault, above the run that it ended, until the next run starts; and the key that shows the log."""
+    """A fault, above the run that it ended, until the next run starts; with the key that opens the log."""
 
     DEFAULT_CSS = "Banner { background: $error 15%; padding: 0 1; text-wrap: wrap; }"
 

@@ -24,13 +24,13 @@ from fwtui.tui.frame.places import load
 if TYPE_CHECKING:
     from fwtui.tui.frame.view import View
 
-WHOLE_NAME, WHOLE_WORDS, WHOLE_HELP = 3000.0, 2000.0, 1000.0  # above any score of letters that are only in this order
+WHOLE_NAME, WHOLE_TITLE, WHOLE_HELP = 3000.0, 2000.0, 1000.0  # above the scores of letters that only occur in this order
 
 
 class Command(NamedTuple):
     """A command. Its text may contain file names, and is never read as markup."""
 
-    words: str
+    title: str
     run: Callable[[], object]
     help: str | None = None
     looks: bool = False  # changes nothing, so that a read-only dashboard has it
@@ -47,7 +47,7 @@ class CommandProvider(Provider):
 
     async def discover(self) -> Hits:
         for command in self._commands:
-            yield DiscoveryHit(Content(command.words), command.run, command.words, _help(command))
+            yield DiscoveryHit(Content(command.title), command.run, command.title, _help(command))
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
@@ -55,9 +55,9 @@ class CommandProvider(Provider):
         below = ((score(matcher, term) / 2, term) for term in self._terms)  # actions come before explanations
         for found, command in (*scored, *below):
             if found:
-                markup = "[" in command.words  # which highlight() would read
-                shown = Content(command.words) if markup else matcher.highlight(command.words)
-                yield Hit(found, shown, command.run, command.words, _help(command))
+                markup = "[" in command.title  # which highlight() would read
+                shown = Content(command.title) if markup else matcher.highlight(command.title)
+                yield Hit(found, shown, command.run, command.title, _help(command))
 
 
 def _help(command: Command) -> str | None:
@@ -67,8 +67,8 @@ def _help(command: Command) -> str | None:
 def terms(screen: PlaceScreen, view: View, go: Callable[[str], object]) -> Iterator[Command]:
     """Yield the terms of the view's screens, which lead to the screen, and of the glossary, which open their definition."""
     for place in view.places:
-        words: Iterable[tuple[str, str]] = load(place.where(view.playback is not None)).WORDS
-        for word, meaning in words:
+        definitions: Iterable[tuple[str, str]] = load(place.where(view.playback is not None)).WORDS
+        for word, meaning in definitions:
             yield Command(f"{place.title}: {word}", partial(go, place.name), meaning, looks=True)
     for term, text in GLOSSARY:
         meaning = filled_in(text, screen)
@@ -85,12 +85,12 @@ def score(matcher: Matcher, command: Command) -> float:
     The complete query scores higher than its letters in order, and higher in a command's name than in the rest of its text or
     in its help.
     """
-    query, words = matcher.query.lower(), command.words.lower()
-    letters = matcher.match(command.words)
-    if query in words.partition(": ")[0]:
+    query, title = matcher.query.lower(), command.title.lower()
+    letters = matcher.match(command.title)
+    if query in title.partition(": ")[0]:
         return WHOLE_NAME + letters
-    if query in words:
-        return WHOLE_WORDS + letters
+    if query in title:
+        return WHOLE_TITLE + letters
     if query in (command.help or "").lower():
         return WHOLE_HELP + letters
     return letters

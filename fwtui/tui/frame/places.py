@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 MIN = (60, 16)  # minimum columns and rows
-BESIDE = "compare"  # the screen that can show the runs of a second session
+COMPARE = "compare"  # the screen that can show the runs of a second session
 
 
 class Place(NamedTuple):
@@ -64,7 +64,7 @@ PLACES: tuple[Place, ...] = (
         "sweep.live_screen:LiveSweepScreen",
         "sweep.screen:RecordedSweepScreen",
     ),
-    Place("3", "£", BESIDE, "runs against a baseline, and races", "compare.screen:CompareScreen"),
+    Place("3", "£", COMPARE, "runs against a baseline, and races", "compare.screen:CompareScreen"),
     Place("4", "¢", "explain", "roofline, occupancy, warp stall reasons, hotspots", "explain.screen:ExplainScreen"),
     Place("5", "∞", "telemetry", "power, clocks, utilisation and memory over time", "telemetry.screen:TelemetryScreen"),
     Place("6", "§", "learn", "follow a small graph through a kernel, k by k", "learn.screen:LearnScreen", replay=""),

@@ -24,7 +24,7 @@ from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, justify, line
 
 SLICE_SECONDS = 0.02  # of applying events; keys and signals are handled between two slices
 PAUSE_SECONDS = 0.005
-CHUNK = 64  # events between two checks of the clock
+CHUNK = 64  # events between two readings of the clock
 _CLOCK = re.compile(r"(?:(?:(\d{1,6}):)?(\d{1,6}):)?(\d{1,9}(?:\.\d{1,9})?) ?s?", re.ASCII)
 _SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,9})?) ?%", re.ASCII)
 _RUN = re.compile(r"run\s+(\d{1,10})\d*", re.ASCII | re.IGNORECASE)
@@ -47,14 +47,14 @@ class Playback:
         playing: bool = True,
         slice_seconds: float = SLICE_SECONDS,
     ):
-        """With `playing` False, for pictures and tests, every seek completes before it returns."""
+        """Start at the first run, or at the end of a growing recording. Without `playing`, seeks are synchronous."""
         self.recording = recording
         self.model = Model(seeking=True)
         self.player = recording.player
         self.player.speed = recording.speed
         self.player.stops = recording.marks.directed
         self.live = recording.live
-        self.player.seek_time(math.inf if self.live else recording.start or first_seen(recording.loaded.lines))
+        self.player.seek_time(math.inf if self.live else recording.start or first_seen(recording.session.lines))
         self._later = later
         self._slice = slice_seconds if playing else math.inf
         self._behind = False  # the next slice is scheduled
@@ -142,17 +142,17 @@ class Playback:
 
     def go(self, place: str) -> str:
         """Go to the position that the text describes (WHERE). Raises Refused."""
-        words = place.strip()
-        if share := _SHARE.fullmatch(words):
+        text = place.strip()
+        if share := _SHARE.fullmatch(text):
             self.player.seek(min(float(share[1]) / 100, 1.0) * self.player.duration)
-        elif clock := _CLOCK.fullmatch(words):
+        elif clock := _CLOCK.fullmatch(text):
             self.player.seek_time(3600 * int(clock[1] or 0) + 60 * int(clock[2] or 0) + float(clock[3]))
-        elif run := _RUN.fullmatch(words):
+        elif run := _RUN.fullmatch(text):
             if not self.player.seek_run(int(run[1])):
                 runs = units.counted(self.player.count(RunStarted)[1], "run")
                 raise Refused(f"there is no run {run[1]} in this session, which has {runs}; pass the number of an existing run")
-        elif not (words and (self.player.seek_marker(_MARKER.sub("", words)) or self.player.seek_marker(words))):
-            raise Refused(f"{quoted(words)} is not a position in this session; type {WHERE}")
+        elif not (text and (self.player.seek_marker(_MARKER.sub("", text)) or self.player.seek_marker(text))):
+            raise Refused(f"{quoted(text)} is not a position in this session; type {WHERE}")
         return self._go_to(lambda: None)
 
     def present(self, on: bool) -> None:

@@ -84,9 +84,7 @@ FORMS: dict[str, SavingChoice] = {
     "table-tsv": SavingChoice("the table, for a spreadsheet (TSV)", ".tsv", lambda app, model, table: tsv(table)),
     "table-markdown": SavingChoice("the table as Markdown", ".md", lambda app, model, table: markdown(table)),
     "results-csv": SavingChoice("all results of every run (CSV)", ".csv", lambda app, model, table: results_csv(model)),
-    "results-json": SavingChoice(
-        "everything known of every run, as JSON", ".json", lambda app, model, table: results_json(model)
-    ),
+    "results-json": SavingChoice("all data of every run (JSON)", ".json", lambda app, model, table: results_json(model)),
     "screen-svg": SavingChoice("the screen as a picture (SVG)", ".svg", lambda app, model, table: screen_svg(app), copied=False),
     "screen-text": SavingChoice("the screen as text", ".txt", lambda app, model, table: screen_text(app)),
 }
@@ -108,7 +106,7 @@ def write(name: str, suffix: str, text: str) -> Path:
             with suppress(FileExistsError), open(path, "x", encoding="utf-8") as file:
                 file.write(text)
                 return path
-    raise Refused(f"nothing was saved: {sanitise(str(where))} has a hundred files of this second; try again")
+    raise Refused(f"nothing was saved: {sanitise(str(where))} already has a hundred files of this second; try again")
 
 
 def savable(model: Model, table: Table) -> list[str]:

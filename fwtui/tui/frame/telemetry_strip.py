@@ -22,7 +22,7 @@ from fwtui.stream.events import QUANTITIES
 from fwtui.stream.model import Model, averaged_over, within
 from fwtui.stream.quantity import CELSIUS, MEMORY, PERCENT, TRAFFIC, Quantity, throttled
 from fwtui.stream.run import Run
-from fwtui.tui.widgets.shown_quantities import among, most_of, usual
+from fwtui.tui.widgets.shown_quantities import default_quantities, default_quantities_of_several, most_of
 from fwtui.tui.widgets.spark import spark
 
 BINS = 10  # bins of a history
@@ -38,7 +38,7 @@ class StripColumn(NamedTuple):
     history: tuple[float | None, ...]
     low: float = 0.0
     high: float = 1.0
-    words: bool = False  # words are aligned to the left, numbers to the right
+    left_aligned: bool = False  # for texts; numbers are aligned to the right
     width: int = 8  # cells of the text
     peak: str = ""  # replaces the history
 
@@ -51,7 +51,7 @@ class StripColumn(NamedTuple):
         if with_history and (self.history or self.peak):
             past = f" {self.peak:<{BINS}}" if self.peak else " " + spark(self.history, self.low, self.high)
             return f"{self.label:<{LABEL}}", f"{fitting(self.text, TEXT):>{TEXT}}", past
-        return f"{self.label} ", f"{fitting(self.text, self.width):{'<' if self.words else '>'}{self.width}}", ""
+        return f"{self.label} ", f"{fitting(self.text, self.width):{'<' if self.left_aligned else '>'}{self.width}}", ""
 
 
 def fitting(text: str, width: int) -> str:
@@ -115,13 +115,13 @@ def places(model: Model, run: Run | None = None) -> tuple[StripColumn, ...]:
     host = model.gpu is None or bool(found and run is not None and run.backend == "cpu")
     # quantities without samples during the run are omitted, and so is the mean temperature
     left_out = {key for key, one in QUANTITIES.items() if found and (one.unit is CELSIUS or getattr(now, key) is None)}
-    quantities = [(key, quantity) for key, quantity in usual(model, host).items() if key not in left_out]
+    quantities = [(key, quantity) for key, quantity in default_quantities(model, host).items() if key not in left_out]
     columns = [place for key, quantity in quantities for place in _places(model, now, key, quantity, peak)]
     if run is not None and found is not None:
-        columns.insert(0, StripColumn(f"run {run.id}", "mean", (), words=True, width=4, peak="↑ peak"))
+        columns.insert(0, StripColumn(f"run {run.id}", "mean", (), left_aligned=True, width=4, peak="↑ peak"))
     if not host:
-        words = units.ABSENT if now.throttle is None else ", ".join(throttled(now.throttle)) or "none"
-        columns.append(StripColumn("throttle", words, (), words=True, width=max(11, len(words))))
+        reasons = units.ABSENT if now.throttle is None else ", ".join(throttled(now.throttle)) or "none"
+        columns.append(StripColumn("throttle", reasons, (), left_aligned=True, width=max(11, len(reasons))))
     return tuple(columns)
 
 
@@ -135,23 +135,23 @@ def _of_several(model: Model, run: Run | None = None) -> tuple[StripColumn, ...]
     columns: list[StripColumn] = []
     if gpus != tuple(DeviceId("cuda", index) for index in range(len(gpus))):
         numbers = " ".join(map(str, gpus))
-        columns.append(StripColumn("GPUs", numbers, (), words=True, width=len(numbers)))
+        columns.append(StripColumn("GPUs", numbers, (), left_aligned=True, width=len(numbers)))
     means = [found[0] for gpu in gpus if (found := during(model, run, gpu))] if run is not None and run.backend == "cuda" else []
     if run is not None and len(means) == len(gpus):
-        columns.append(StripColumn(f"run {run.id}", "mean", (), words=True, width=4))
+        columns.append(StripColumn(f"run {run.id}", "mean", (), left_aligned=True, width=4))
         shown = means
     else:
         shown = [model.readings[gpu][-1] for gpu in gpus]
-    for key, quantity in among(model, gpus).items():
+    for key, quantity in default_quantities_of_several(model, gpus).items():
         values = [getattr(one, key) for one in shown]
         if shown is means and all(value is None for value in values):
             continue
         most, sign = _split(quantity, max(most_of(quantity, model, gpu) or quantity.about for gpu in gpus))
         text = f"{' '.join(f'{_split(quantity, value)[0]:>{len(most)}}' for value in values)} {sign}"
-        columns.append(StripColumn(quantity.short or quantity.title, text, (), words=True, width=len(text)))
+        columns.append(StripColumn(quantity.short or quantity.title, text, (), left_aligned=True, width=len(text)))
     slowed = [gpu for gpu, reading in zip(gpus, shown, strict=True) if throttled(reading.throttle)]
-    words = f"GPU {', '.join(map(str, slowed))}" if slowed else "none"
-    return (*columns, StripColumn("throttle", words, (), words=True, width=max(11, len(words))))
+    reasons = f"GPU {', '.join(map(str, slowed))}" if slowed else "none"
+    return (*columns, StripColumn("throttle", reasons, (), left_aligned=True, width=max(11, len(reasons))))
 
 
 def _split(quantity: Quantity, value: float | None) -> tuple[str, str]:
@@ -179,10 +179,10 @@ def _places(
     whole = f"/{units.memory(most)}" if most else " GiB"
     used = units.ABSENT if value is None else units.digits(value / 2**30) + whole
     if not quantity.host:
-        return [StripColumn(quantity.title, used, (), words=True, width=13)]
+        return [StripColumn(quantity.title, used, (), left_aligned=True, width=13)]
     share = units.ABSENT if value is None or not most else PERCENT.text(value / most)
     above = f"↑ {PERCENT.text(highest / most)}" if highest is not None and most else ""
-    return [StripColumn("memory", share, *past, peak=above), StripColumn("used", used, (), words=True, width=14)]
+    return [StripColumn("memory", share, *past, peak=above), StripColumn("used", used, (), left_aligned=True, width=14)]
 
 
 def arranged(all_of: Sequence[StripColumn], width: int, rows: int) -> list[list[tuple[StripColumn, bool]]]:
@@ -223,7 +223,7 @@ class TelemetryStrip(Widget):
         before, self._places = self._places, places(model, run)
         if self._places != before:
             self.refresh()
-            if self._rows(self.size.width) != self.size.height:  # after a pending layout, which would keep the old height
+            if self._rows(self.size.width) != self.size.height:  # after a pending layout, which still has the old height
                 self.call_after_refresh(self.refresh, layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:

@@ -61,11 +61,11 @@ class TopBar(TextPanel[Top]):
             left = _tabs(subject, whole=True, close=True)
         if left.cell_length + GAP + _signs(subject, 0).cell_length > width:
             left = _tabs(subject, whole=False)
-        beside = (line((device, MUTED), " " * GAP if device and all_signs else "", all_signs) for device in devices)
+        with_device = (line((device, MUTED), " " * GAP if device and all_signs else "", all_signs) for device in devices)
         return [
             justify(
                 left,
-                longest((*beside, all_signs, fewer, least), width - left.cell_length - GAP),
+                longest((*with_device, all_signs, fewer, least), width - left.cell_length - GAP),
                 width,
             )
         ]
@@ -88,7 +88,7 @@ class TopBar(TextPanel[Top]):
 
 def _signs(subject: Top, parts: int) -> Content:
     """Return the signs for a paused view and for a recording, each with that many details."""
-    paused, recording = (PART.join(words.split(PART)[:parts]) for words in (subject.paused, subject.recording))
+    paused, recording = (PART.join(text.split(PART)[:parts]) for text in (subject.paused, subject.recording))
     signs: list[Content] = []
     if subject.paused:
         signs.append(line(("‖ PAUSED", f"{STRONG} $text-warning"), f" {paused}" * bool(paused)))
@@ -101,7 +101,7 @@ def _tabs(subject: Top, whole: bool, close: bool = False) -> Content:
     pieces: list[Piece] = [(NAME, f"{STRONG} $text-primary"), " "]
     for place in subject.places:
         here = place.name == subject.place
-        words = f" {place.key} {place.title} " if whole or here else f" {place.key} "
-        words = words.removeprefix(" ").removesuffix(" " * (place is subject.places[-1])) if close else words
-        pieces.append((words, f"{STRONG} $text-primary reverse" if here else MUTED))
+        text = f" {place.key} {place.title} " if whole or here else f" {place.key} "
+        text = text.removeprefix(" ").removesuffix(" " * (place is subject.places[-1])) if close else text
+        pieces.append((text, f"{STRONG} $text-primary reverse" if here else MUTED))
     return line(*pieces)

@@ -72,8 +72,8 @@ class View:
     selected: int | None = None  # the run to show; None: the newest
     baseline: int | None = None
     named: str = ""  # the user's name for the session
-    look_back: Callable[[], Earlier | None] | None = None  # finds the session that this one can continue; slow
-    earlier: Earlier | None = None  # that session
+    find_earlier: Callable[[], Earlier | None] | None = None  # finds the session that this one can continue; slow
+    earlier: Earlier | None = None  # the session that this one can continue
     campaign: Reproduction | None = None  # the running experiments of a paper
     motion: bool = False  # play the plan of a finished run in slow motion
     notice: LogEntry | None = None  # last message of a screen
@@ -83,11 +83,11 @@ class View:
     _whole: tuple[Run, Run] | None = None  # an old run, without and with its details
     own_files: tuple[str, ...] = ()  # chosen user kernel files, the last one first
     step: str = ""  # name of the last open step of the course
-    limits_asked: DeviceId | None = None  # the device whose peak rates are being measured
+    limits_device: DeviceId | None = None  # the device whose peak rates are being measured
     ladder: Model | None = None  # the recorded ladder, once it has been read (fwtui.tui.background)
-    climb: LadderData | None = None  # data of a live session's ladders, once they have been read
-    asked_for: set[str] = field(default_factory=set)  # fields whose reading has started
-    wanted: Experiment | None = None  # requested by another screen
+    ladder_data: LadderData | None = None  # data of a live session's ladders, once they have been read
+    started_reads: set[str] = field(default_factory=set)  # fields whose reading has started
+    requested: Experiment | None = None  # an experiment to start, requested by another screen
     sweep: Sweep | None = None  # the last one; it continues on every screen
 
     def form_texts(self, place: str) -> Mapping[str, str]:
@@ -175,7 +175,7 @@ class View:
     @property
     def measuring(self) -> str:
         """The progress of measuring peak rates, and once the result; empty if nothing is measured."""
-        device, source = self.limits_asked, self.source
+        device, source = self.limits_device, self.source
         if device is None or source is None:
             return ""
         limits, unit = source.model.measured.get(device), UNITS[device.backend]
@@ -184,7 +184,7 @@ class View:
             forms = len(forms_of(device.backend, gpu.compute_capability if gpu is not None else None))
             done = len(limits.forms) if limits is not None and not limits.complete else 0
             return f"measuring the peak rates of this {unit}: {done} of {forms} instruction sequences"
-        self.limits_asked = None
+        self.limits_device = None
         if limits is None or not limits.complete:
             return "the peak rates were not measured; earlier ones still count"
         best = max((form.relaxations_per_second or 0.0 for form in limits.forms), default=0.0)
@@ -194,7 +194,7 @@ class View:
         """Start measuring the peak rates of a device, and return a message. Raises Refused."""
         assert self.source is not None
         self.source.measure_limits(device)
-        self.limits_asked = device
+        self.limits_device = device
         return self.measuring
 
     def name(self, title: str) -> str:
@@ -210,7 +210,7 @@ class View:
 
     @property
     def free_name(self) -> str:
-        """An unused name for the session, made from the kernel of the form."""
+        """An unused name for the session, from the kernel of the form."""
         kernel = self.experiment.kernel
         names = {stem(path) for path in files_in(own_folder())}
         return next(name for number in count(1) if (name := f"{kernel}-{number}" if number > 1 else kernel) not in names)
@@ -228,7 +228,7 @@ class View:
 
     @property
     def end(self) -> str:
-        """One sentence about the work that the end of the program would interrupt or lose; empty if there is none."""
+        """One sentence about the work that the end of the program would interrupt or lose; empty if no work would be lost."""
         source = self.source
         if source is None:
             return ""

@@ -223,7 +223,7 @@ class LearnScreen(Frame):
         self._ask("Number of vertices", str(self.stepping.trace.n), "up to 24", choose)
 
     def _ask(self, title: str, value: str, hint: str, take: Callable[[str], None]) -> None:
-        self.ask(PromptScreen(title, value, hint, max_length=40), lambda text: self._change(partial(take, text)))
+        self.open_dialog(PromptScreen(title, value, hint, max_length=40), lambda text: self._change(partial(take, text)))
 
     def action_another(self) -> None:
         self._try(partial(self.stepping.choose, seed=self.stepping.experiment.seed + 1))
@@ -343,7 +343,7 @@ class LearnScreen(Frame):
         self._see_guess()
 
     def _see_guess(self) -> None:
-        self.sight.keep([self.query_one(GuessLine)])
+        self.sight.keep_in_view([self.query_one(GuessLine)])
 
     def on_input_changed(self, event: Input.Changed) -> None:
         if event.input.has_focus:

@@ -1,1 +1,1 @@
-"""One run at a time, live and in a recording."""
+"""The Run screen: one run at a time, live or in a replay."""

@@ -27,7 +27,7 @@ from fwtui.machine import hardware
 from fwtui.sessions.autosave import ContinuedSession, Earlier, taken_up
 from fwtui.stream.requests import Hardware
 from fwtui.tui.actions import bound, first_reason, hidden, hidden_look, require
-from fwtui.tui.background import climb_for, in_background
+from fwtui.tui.background import in_background, ladder_data_for
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
 from fwtui.tui.frame.palette import Command
@@ -46,13 +46,13 @@ from fwtui_kernels.plan import Kernel
 
 FLAGSHIP = "h200-n4096-naive-blocked.fwt.jsonl.gz"
 IDLE = 60.0  # seconds without a key
-LONG = 1000  # more cells than a summary ever has
+LONG = 1000  # cells; longer than every summary
 
 
 _cannot_repeat = first_reason(bindings.is_busy, bindings.no_run)
 _no_last_session = first_reason(
-    require(attrgetter("view.earlier"), "there is no last session to go on with"),
-    require(lambda screen: not screen.model.runs, "runs have begun here; the last session is in the list of sessions"),
+    require(attrgetter("view.earlier"), "no last session exists"),
+    require(lambda screen: not screen.model.runs, "this session already has runs; open the last session in the list of sessions"),
 )
 
 
@@ -62,8 +62,8 @@ def _cannot_answer(screen: RunScreen) -> str | None:
         return None
     if run is not None and run.state == "running":
         return why_none(run) or None
-    words = first_reason(bindings.is_busy, bindings.not_asked_here)(screen)
-    return words if words is not None or run is None else why_none(run) or None
+    reason = first_reason(bindings.is_busy, bindings.not_started_here)(screen)
+    return reason if reason is not None or run is None else why_none(run) or None
 
 
 class RunScreen(SessionScreen):
@@ -90,13 +90,13 @@ class RunScreen(SessionScreen):
         bindings.MARK,
         bindings.PAUSE,
         MOTION,
-        bound("e", "edit", "Edit", "to the form's first field; on a narrow screen open the form"),
+        bound("e", "edit", "Edit", "focus the form's first field; on a narrow screen, open the form"),
         replace(VIEW, unavailable=_cannot_answer, shows=False),
         CURSOR,
         BASELINE,
         SORT,
         FILTER,
-        hidden("W", "watch", "Watch", "your own kernel judged at each save: right, or where it is not, how fast, and why"),
+        hidden("W", "watch", "Watch", "check and benchmark your kernel on every save"),
     ]
 
     def __init__(self, view: View):
@@ -119,20 +119,20 @@ class RunScreen(SessionScreen):
         self._focus_what_is_seen()  # Textual gave the focus to the form, perhaps since the last resize
         if self.view.found is None:
             in_background(self, hardware.gpus, self._looked, "hardware")
-        if climb_for(self) is not None:
+        if ladder_data_for(self) is not None:
             self.update(True)
-        self._run_wanted()
-        if self.view.look_back is not None:
-            in_background(self, self.view.look_back, self._offer, "kept")
+        self._run_requested()
+        if self.view.find_earlier is not None:
+            in_background(self, self.view.find_earlier, self._offer, "kept")
         self.set_timer(IDLE, self.offer_limits)
 
     def on_screen_resume(self, event: ScreenResume) -> None:
         if self._complete:
-            self._run_wanted()
+            self._run_requested()
 
-    def _run_wanted(self) -> None:
+    def _run_requested(self) -> None:
         """Start the experiment that another screen has requested."""
-        requested, self.view.wanted = self.view.wanted, None
+        requested, self.view.requested = self.view.requested, None
         if requested is not None:
             self.draft.take(requested)
             self.query_one(FormPanel).sync()
@@ -140,7 +140,7 @@ class RunScreen(SessionScreen):
 
     def ladders(self) -> list[Ladder]:
         """Return the ladders; none until they have been read."""
-        if self.view.climb is None:
+        if self.view.ladder_data is None:
             return []
         from fwtui.tui.frame.ladder_data import ladders
 
@@ -175,28 +175,26 @@ class RunScreen(SessionScreen):
 
     def _restore_runnable(self) -> None:
         """Replace the form of the last visit if its kernel needs a GPU and cannot run on this machine."""
-        usual: Experiment = self.app.experiment  # type: ignore[attr-defined]
+        default: Experiment = self.app.experiment  # type: ignore[attr-defined]
         restored = self.draft.kernel
-        if restored.backend == "cuda" and usual.kernel != restored.id and not self.draft.last and self.draft.errors():
-            self.draft.take(usual)
-            self.show_message(
-                f"{restored.id} was in the form and cannot run here without a GPU; the form has {usual.kernel} instead"
-            )
+        if restored.backend == "cuda" and default.kernel != restored.id and not self.draft.last and self.draft.errors():
+            self.draft.take(default)
+            self.show_message(f"{restored.id} needs a GPU, and this machine has none; the form now has {default.kernel}")
 
     def advice(self) -> tuple[str, ...]:
         """Return the first steps for a new user."""
         kernel = self.draft.kernel
-        words = {
-            "run": f"run the experiment: {kernel.title}{'' if self.narrow else ', as the form on the left says'}",
+        texts = {
+            "run": f"run the experiment: {kernel.title}{'' if self.narrow else ', as set in the form on the left'}",
             "flagship": "replay two runs on an H200 with an 8x speedup (20 s)",
-            "learn.course": "take the course, from three loops to the fastest kernel",
+            "learn.course": "take the course, from three nested loops to the fastest kernel",
             "watch": "check and benchmark your kernel on every save",
         }
-        words |= {"climb": "go through the ladder, rung by rung"} if self.ladders() else {"help": "every key, and the glossary"}
+        texts |= {"climb": "go through the ladder, rung by rung"} if self.ladders() else {"help": "every key, and the glossary"}
         offer = (f"{self._offered}.", "") if self.view.earlier is not None else ()
-        keys = {name: self.key_of(name) for name in words}
+        keys = {name: self.key_of(name) for name in texts}
         room = max(map(len, keys.values()))
-        return (*offer, *(f"{keys[name]:<{room}}  {about}" for name, about in words.items()))
+        return (*offer, *(f"{keys[name]:<{room}}  {about}" for name, about in texts.items()))
 
     def state(self) -> object:
         form = bool(self.query_one(FormPanel).errors), self.draft.kernel.id
@@ -209,9 +207,9 @@ class RunScreen(SessionScreen):
         super().show()
         self._open_awaited(busy)
         ladders = self.ladders() if self.view.run is None else []
-        stairs, room = self.query_one(LadderChart), self.query_one(RunPanel).size.height - len(self.query_one(Update).lines) - 1
-        stairs.set_class(not ladders, "-empty")
-        stairs.show(LadderSubject(ladders[0], room) if ladders else None)
+        chart, room = self.query_one(LadderChart), self.query_one(RunPanel).size.height - len(self.query_one(Update).lines) - 1
+        chart.set_class(not ladders, "-empty")
+        chart.show(LadderSubject(ladders[0], room) if ladders else None)
 
     def _open_awaited(self, busy: bool) -> None:
         """Open a requested distance summary once it exists, unless the user has switched to another run or screen."""
@@ -224,7 +222,7 @@ class RunScreen(SessionScreen):
         if self.app.screen is self:
             super().action_view()
         else:
-            self.show_message(f"the answers of run {run_id} are there; {self.key_of('run.view')} shows them")
+            self.show_message(f"the distance summary of run {run_id} is ready; {self.key_of('run.view')} shows it")
 
     def _simulated(self, kernel: Kernel, device: str) -> bool:
         return kernel.backend == "cuda" and (device == "simulator" or not self.view.has_gpu)
@@ -232,13 +230,14 @@ class RunScreen(SessionScreen):
     def _settled(self, experiment: Experiment) -> Experiment:
         if self.view.found is not None:
             return self.source.settled(experiment)
-        if experiment.kernel == AUTO.id:  # asking would wait for the driver
+        if experiment.kernel == AUTO.id:  # settled() would wait for the driver
             return experiment
         return settle(experiment, self._simulated(kernel_named(experiment.kernel), experiment.device))
 
     def summary(self) -> tuple[str, ...]:
         """Return the experiment in one line, and in a shorter one."""
-        experiment = self.view.experiment = self.draft.experiment()  # which is what the next start begins with
+        # saved as the form of the next start
+        experiment = self.view.experiment = self.draft.experiment()
         return run_labels.summary(experiment, LONG), run_labels.summary(experiment, 0)
 
     def checked(self) -> None:
@@ -253,7 +252,7 @@ class RunScreen(SessionScreen):
         with self.reporting():
             experiment = self.draft.typed()
             if self.view.found is None and self.draft.kernel.backend != "cpu":
-                raise Refused("still looking for GPUs; try again in a moment, or choose a CPU kernel")
+                raise Refused("GPU detection is still running; try again in a moment, or choose a CPU kernel")
             number = self.source.start(self.source.settled(experiment))
             self.view.selected = None
             self.view.resume()
@@ -263,7 +262,7 @@ class RunScreen(SessionScreen):
     def action_again(self) -> None:
         if self.view.run is not None:
             with self.reporting():
-                # an event names a file without its folder; what was asked names the whole path
+                # an event has only the name of a file; the request has its path
                 self.draft.take(self.source.experiments.get(self.view.run.id, self.view.run.experiment))
                 self.query_one(FormPanel).sync()
                 self.action_run()
@@ -287,7 +286,7 @@ class RunScreen(SessionScreen):
             once_more = f", computed once more (about {units.duration(run.seconds)})" if again else ""
             self.show_message(f"summarising run {run.id}{once_more}; {self.key_of('cancel')} cancels")
 
-    def asks(self) -> Mapping[str, str]:
+    def fixes(self) -> Mapping[str, str]:
         return {
             COUNTERS: f"{self.key_of('counters')}: hardware counters would show it",
             LIMITS: f"press {self.key_of('limits')} to measure the peak rates of this CPU",
@@ -319,7 +318,7 @@ class RunScreen(SessionScreen):
         earlier = self.view.earlier
         assert earlier is not None
         runs = units.counted(earlier.runs, "run")
-        return f"The last session, of {earlier.when}, has {runs}; {self.key_of('go_on')} goes on with it"
+        return f"The last session, of {earlier.when}, has {runs}; {self.key_of('go_on')} continues it"
 
     def action_go_on(self) -> None:
         """Read the last session in the background, then continue it."""
@@ -345,7 +344,7 @@ class RunScreen(SessionScreen):
 
     def choose_own(self) -> None:
         """Choose a user kernel file for the form."""
-        pick(self, "A kernel of your own", self._admit)
+        pick(self, "Your kernel", self._load)
 
     def action_watch(self) -> None:
         """Watch the form's kernel if it is a user kernel, else choose a file."""
@@ -362,9 +361,9 @@ class RunScreen(SessionScreen):
     def _watch(self, path: Path) -> None:
         watch(self, path, self.draft.text("device"))
 
-    def _admit(self, path: Path) -> None:
+    def _load(self, path: Path) -> None:
         def chosen(kernel: str) -> None:
-            self.show_message(f"{self.key_of('watch')} judges {sanitise(path.name)} at each save")
+            self.show_message(f"{self.key_of('watch')} checks {sanitise(path.name)} on every save")
             self.choose(kernel)
 
         load(self, path, chosen)
@@ -375,15 +374,15 @@ class RunScreen(SessionScreen):
 
     def commands(self) -> Iterator[Command]:
         yield from super().commands()
-        yield Command("Kernel: your own…", self.choose_own, "a file with plan and build, such as `fwtui new` writes")
-        yield Command("Watch a kernel file…", self.choose_watched, "judge it at each save: right or where not, how fast, and why")
+        yield Command("Kernel: your kernel…", self.choose_own, "a file with plan and build, such as `fwtui new` writes")
+        yield Command("Watch a kernel file…", self.choose_watched, "check and benchmark it on every save")
         for kernel in (*known_kernels().values(), AUTO):
             where = f" ({kernel.backend})" if kernel is not AUTO else ""
             yield Command(f"Kernel: {kernel.id}", partial(self.choose, kernel.id), f"{kernel.title}{where}")
         backends = ("cpu", "cuda") if self.view.found and self.view.found.gpus else ("cpu",)
         for backend in backends if not self.view.busy else ():
-            words = f"Measure the peak rates of this {UNITS[backend]}"
-            yield Command(words, partial(self.measure, backend), "the limit that rates are shown as a share of; kept for later")
+            title = f"Measure the peak rates of this {UNITS[backend]}"
+            yield Command(title, partial(self.measure, backend), "for % of peak; the result is saved")
 
     def measure(self, backend: str) -> None:
         """Measure the peak rates of the CPU, or of the GPU that the form names."""

@@ -42,7 +42,7 @@ def _peak_rate(model: Model, device: DeviceId, key: str) -> str:
 
 
 class MachineFacts(TextPanel[Facts]):
-    """The facts, each with its label."""
+    """A panel of the facts with their labels."""
 
     DEFAULT_CSS = "MachineFacts { height: 1fr; margin-top: 1; }"
 

@@ -1,4 +1,4 @@
-"""The right side: one run from its headline to how it was checked."""
+"""The right side of the Run screen: one run, from its headline to its verification."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from fwtui.tui.widgets.run_text import RunSubject
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, Update, line, longest
 from fwtui.tui.widgets.verdict_text import bars, headline
 
-PICTURED = (72, 18)  # columns and rows of the panel from which on there is room for the matrix
+PICTURED = (72, 18)  # minimum columns and rows of a panel with the picture of the matrix
 LARGE = (110, 34)
 MAX_CODE = 12  # lines
-ROOMY = (160, 50)  # columns and rows of the terminal from which on the figure is a filled one
-NO_ASKS: Mapping[str, str] = {}
+ROOMY = (160, 50)  # minimum columns and rows of a terminal with filled digits
+NO_FIXES: Mapping[str, str] = {}
 REASONS = [label for label in LABELS if label != NEXT]
 
 
 class RunSection(TextPanel["RunSubject | None"]):
-    """One part of a run in the words of fwtui.tui.widgets.run_text; empty without a run."""
+    """One part of a run as text, from a function of fwtui.tui.widgets.run_text; empty without a run."""
 
     def __init__(self, content: Callable[[RunSubject, int], Sequence[Content]], *, id: str | None = None, classes: str = ""):
         super().__init__(None, id=id, classes=classes)
@@ -53,10 +53,10 @@ class RunSection(TextPanel["RunSubject | None"]):
 
 
 class LargeNumber(NamedTuple):
-    """One number and its words; without a number the words alone."""
+    """A number and its label; an empty number leaves only the label."""
 
     number: str
-    words: str
+    label: str
     is_unreliable: bool = False
 
 
@@ -71,8 +71,8 @@ def figure(s: RunSubject | None) -> LargeNumber:
     if run.simulated or run.seconds is None:
         if run.state == "running" and run.progress is not None:
             return LargeNumber(f"{100 * min(run.progress.done, 1.0):.0f} %", doing(run.stage))
-        words = run_labels.simulated(run) if run.simulated else "no time yet" if run.state == "running" else "no time"
-        return LargeNumber("", words)
+        label = run_labels.simulated(run) if run.simulated else "no time yet" if run.state == "running" else "no time"
+        return LargeNumber("", label)
     if s.gained is not None:
         share = (
             f", {100 * s.gained.efficiency:.0f} % efficiency on {number_word(s.gained.devices)}"
@@ -85,24 +85,24 @@ def figure(s: RunSubject | None) -> LargeNumber:
     return LargeNumber(units.duration(run.seconds), "", is_unreliable)
 
 
-def beside(s: RunSubject | None, figured: bool = True) -> tuple[Content, ...]:
+def headline_rows(s: RunSubject | None, figured: bool = True) -> tuple[Content, ...]:
     """Return three lines: the headline, the time with its confidence, and the rate with its % of peak.
 
     With `figured`, the lines are next to the large number, and do not repeat the time if that number is the time.
     """
     large_number = figure(s)
     if s is None or not large_number.number or s.run.seconds is None:
-        return (line((large_number.words, MUTED)), line(""), line(""))
+        return (line((large_number.label, MUTED)), line(""), line(""))
     run = s.run
     is_unreliable = run_labels.is_unreliable(run)
-    alone = s.gained is None and (s.verdict is None or s.verdict.comparison is None)
-    first = line((large_number.words, STRONG)) if s.verdict is None or s.gained is not None else headline(s.verdict)
+    single = s.gained is None and (s.verdict is None or s.verdict.comparison is None)
+    first = line((large_number.label, STRONG)) if s.verdict is None or s.gained is not None else headline(s.verdict)
     count = run.done.count if run.done is not None else len(run.samples)
     around = [units.spread(run.done.spread)] if run.done is not None and run.done.spread is not None else []
     why = run_labels.verdict(run)[0].lstrip("?✗- ")
-    doubt = why if run.state in run_labels.ENDED_EARLY else f"unreliable: {why}"
-    how = [doubt] if is_unreliable else [*around, f"{units.counted(count, 'repetition')}{' so far' * (run.done is None)}"]
-    sure = line((", ".join(how), "$text-error" if is_unreliable else MUTED))
+    warning = why if run.state in run_labels.ENDED_EARLY else f"unreliable: {why}"
+    how = [warning] if is_unreliable else [*around, f"{units.counted(count, 'repetition')}{' so far' * (run.done is None)}"]
+    confidence = line((", ".join(how), "$text-error" if is_unreliable else MUTED))
     limit, requested = s.limit.share if s.limit is not None else None, share_of_peak(run, s.device)
     share = f" · {units.percent(limit)} of peak" if limit is not None else ""
     if limit is None and requested is not None:
@@ -110,15 +110,19 @@ def beside(s: RunSubject | None, figured: bool = True) -> tuple[Content, ...]:
     number, _, unit = units.rate(run.rate).partition(" ")
     rate = f"{number} {unit.removesuffix('relax/s')}".strip()
     speed = line((f"{rate} relaxations/s{share}", MUTED))
-    took = line((units.duration(run.seconds), "strike" if is_unreliable else STRONG), " " if around else ", ", sure)
-    return line("") if alone else first, sure if figured and large_number.number == units.duration(run.seconds) else took, speed
+    took = line((units.duration(run.seconds), "strike" if is_unreliable else STRONG), " " if around else ", ", confidence)
+    return (
+        line("") if single else first,
+        confidence if figured and large_number.number == units.duration(run.seconds) else took,
+        speed,
+    )
 
 
 def in_lines(subject: RunSubject, width: int) -> list[Content]:
-    """Return the same without large digits: the headline, then the time and as much of the rate as fits."""
+    """Return the headline in lines without large digits: the headline, then the time and as much of the rate as fits."""
     if not figure(subject).number or subject.run.seconds is None:
-        return [line((figure(subject).words, MUTED))]
-    first, took, speed = beside(subject, figured=False)
+        return [line((figure(subject).label, MUTED))]
+    first, took, speed = headline_rows(subject, figured=False)
     rates = (line(took, "   ", rate) for rate in (speed, speed.split(" · ")[0]))
     return [*([first] if first.plain else []), longest((*rates, took), width)]
 
@@ -127,20 +131,20 @@ def code(s: RunSubject, width: int) -> list[Content]:
     """Return the inner loop of the kernel of a run without PC samples, while it is running and after it has succeeded."""
     if s.run.state not in ("running", "done") or s.run.ranks or main_samples(s.run) is not None:
         return []
-    from fwtui.tui.learn.source_view import excerpt  # it brings the highlighter, which the first frame does without
+    from fwtui.tui.learn.source_view import excerpt  # imports the highlighter: after the first frame
 
     return excerpt(s.run.experiment.kernel, MAX_CODE, width)
 
 
-class Beside(TextPanel[tuple[Content, ...]]):
-    """What stands beside the digits, or alone; of each line the first clause where there is no room for more."""
+class Headline(TextPanel[tuple[Content, ...]]):
+    """The lines next to the digits; a line that does not fit is cut after its first clause."""
 
     def draw(self, subject: tuple[Content, ...], width: int) -> Sequence[Content]:
         return [longest((whole, whole.split("   ")[0]), width) for whole in subject]
 
 
 class Figures(Horizontal):
-    """The one number that matters most in large digits, and what it says beside it."""
+    """The most important number in large digits, with its explanation on the right."""
 
     DEFAULT_CSS = """
     Figures { height: auto; }
@@ -154,13 +158,13 @@ class Figures(Horizontal):
 
     def compose(self) -> ComposeResult:
         yield Large("")
-        yield Beside(())
+        yield Headline(())
 
     def show(self, subject: RunSubject | None) -> None:
         """Show that run's numbers; unchanged ones cost nothing."""
-        now, words = figure(subject), beside(subject)
-        self.query_one(Beside).show(words if now.number else words[:1])
-        self.set_class(not now.number and not words[0].plain, "-empty")
+        now, rows = figure(subject), headline_rows(subject)
+        self.query_one(Headline).show(rows if now.number else rows[:1])
+        self.set_class(not now.number and not rows[0].plain, "-empty")
         roomy = self.app.size.width >= ROOMY[0] and self.app.size.height >= ROOMY[1]
         projected = self.screen.has_class("-presenter") and not self.screen.has_class("-flat")
         self.query_one(Large).enlarge(roomy or projected)
@@ -193,7 +197,7 @@ class RunPanel(VerticalScroll, can_focus=False):
 
     def __init__(self) -> None:
         super().__init__()
-        self.verdict: Assessment | None = None  # the one that was shown last
+        self.verdict: Assessment | None = None  # the summary shown last
 
     def compose(self) -> ComposeResult:
         yield Banner(None)
@@ -222,7 +226,7 @@ class RunPanel(VerticalScroll, can_focus=False):
         yield RunSection(run_text.checked, classes="check")
 
     def on_resize(self, event: events.Resize) -> None:
-        # it goes first where there is little room; on the panel, its classes would have Textual find all styles of it again
+        # classes of the picture, not of the panel: those would make Textual compute the styles of the whole panel again
         picture = self.query_one("#picture")
         for least, name in ((PICTURED, "-pictured"), (LARGE, "-large")):
             picture.set_class(event.size.width >= least[0] and event.size.height >= least[1], name)
@@ -234,15 +238,16 @@ class RunPanel(VerticalScroll, can_focus=False):
         baseline: Run | None,
         advice: tuple[str, ...],
         motion: bool = False,
-        asks: Mapping[str, str] = NO_ASKS,
+        fixes: Mapping[str, str] = NO_FIXES,
         again: str = "",
         recorded: Model | None = None,
         next_key: str = "",
     ) -> None:
         """Show a run of the model, or advice if there is none.
 
-        `motion`: its plan in slow motion; `asks`: how to find out what a reason lacks (fwtui.analysis.explanation); `again`: the
-        key that repeats a run; `recorded`: the ladder that gains are predicted from; `next_key`: the key that runs the next rung.
+        `motion` plays its plan in slow motion. `fixes` describes how to measure data that an explanation lacks, by the keys of
+        fwtui.analysis.explanation. `again` is the key that repeats a run, `next_key` the key that runs the next rung. Gains are
+        predicted from the ladder `recorded`.
         """
         subject, screen = None, self.screen
         assert isinstance(screen, PlaceScreen)
@@ -251,7 +256,7 @@ class RunPanel(VerticalScroll, can_focus=False):
             limit = limit_of(model, run)
             against = ComparedRun(model, baseline) if baseline is not None else None
             assessment = self.verdict = summarise(ComparedRun(model, run), against, recorded)
-            ask = asks.get(assessment.reason.missing, "")
+            fix = fixes.get(assessment.reason.missing, "")
             gained = gain(model, run)
             how = how_to_compare(run) if gained is None else ""
             now = replace(run, progress=progress_now(model, run)) if run.state == "running" else run
@@ -265,7 +270,7 @@ class RunPanel(VerticalScroll, can_focus=False):
                 latest,
                 limit,
                 assessment,
-                ask,
+                fix,
                 next_key,
                 again,
                 gained,
@@ -284,7 +289,7 @@ class RunPanel(VerticalScroll, can_focus=False):
             part.show(subject)
             part.set_class(not part.lines, "-empty")
         self.query_one(Figures).show(subject)
-        # once it has ended the picture is of one colour, and lines of source take its room
-        assessment = any(self.query_one(part, RunSection).lines for part in (".hot", ".code"))
-        self.query_one("#picture").set_class(assessment and not (motion or screen.has_class("-presenting")), "-done")
+        # after the run the picture has one colour, and source lines take its place
+        has_source = any(self.query_one(part, RunSection).lines for part in (".hot", ".code"))
+        self.query_one("#picture").set_class(has_source and not (motion or screen.has_class("-presenting")), "-done")
         self.query_one(MatrixPicture).show(run, model.t, motion)

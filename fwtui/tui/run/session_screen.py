@@ -32,7 +32,7 @@ from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets.matrix import MatrixPicture
 from fwtui.tui.widgets.run_table import NEWEST, ORDERS, HistoryTable
 
-POINTED = {  # by the name that a marker has for it; all others are parts of the run's panel
+POINTED = {  # selectors of the panels that a marker can name; other names are classes on the Run panel
     "total": ".total, Figures",
     "matrix": "MatrixPicture",
     "runs": "HistoryTable",
@@ -40,38 +40,38 @@ POINTED = {  # by the name that a marker has for it; all others are parts of the
 }
 
 
-ANSWERED = "-answers"  # the class of a place that shows what the distances say
-GIVEAWAYS = {  # by the kind of a question
-    **dict.fromkeys(("speedup", "seconds"), "Figures Large, Figures Beside, .total, .reason, .next, .phases, HistoryTable"),
-    **dict.fromkeys(("peak", "limit"), "Figures Large, Figures Beside, .total, .meters, .reason, .next, HistoryTable"),
+ANSWERED = "-answers"  # the class of a screen that shows the distance summary
+GIVEAWAYS = {  # selectors of the panels that would give the answer away, by kind of question
+    **dict.fromkeys(("speedup", "seconds"), "Figures Large, Figures Headline, .total, .reason, .next, .phases, HistoryTable"),
+    **dict.fromkeys(("peak", "limit"), "Figures Large, Figures Headline, .total, .meters, .reason, .next, HistoryTable"),
     "phase": ".phases, .reason, .next, .outside",
     "limiter": ".phases, .meters, .reason, .next",
 }
 
 
 _no_motion = first_reason(
-    require(attrgetter("view.run.padded"), "the plan of run {screen.view.run.id} is not known yet"),
+    require(attrgetter("view.run.padded"), "the plan of run {screen.view.run.id} is not available yet"),
     require(
         lambda screen: screen.is_mounted and screen.query_one("#picture").has_class("-pictured"),
-        "the picture of the matrix has no room here; make the terminal larger",
+        "the picture of the matrix does not fit; make the terminal larger",
     ),
 )
 _no_answers = first_reason(
     no_run,
     require(
         lambda screen: screen.answers_seen or screen.view.run.state != "running",
-        "run {screen.view.run.id} has no answers at this moment; go on to its end",
+        "run {screen.view.run.id} has no distance summary at this position; go to its end",
     ),
-    require(attrgetter("answers_seen"), "run {screen.view.run.id} was recorded without answers (fwtui run --answers)"),
+    require(attrgetter("answers_seen"), "run {screen.view.run.id} was recorded without a distance summary (fwtui run --answers)"),
 )
 _no_next_rung = first_reason(
     no_run,
-    require(attrgetter("next_rung"), "nothing on the ladder is known to be faster here"),
+    require(attrgetter("next_rung"), "no rung of the ladder is predicted to be faster"),
     is_busy,
 )
 
 BASELINE = look("b", "baseline", "Baseline", "compare with the marked run (again: with the first run of each graph)", no_run)
-VIEW = hidden_look("v", "view", "View", "the run, or what its distances say: diameter, histogram, map", _no_answers, "run.view")
+VIEW = hidden_look("v", "view", "View", "the run, or its distance summary: diameter, histogram, map", _no_answers, "run.view")
 CURSOR = replace(bindings.CURSOR, show=False)
 NEXT_RUNG = bound(
     "n",
@@ -82,7 +82,9 @@ NEXT_RUNG = bound(
     deliberate=True,
 )
 SORT = hidden_look("S", "sort_runs", "Sort", "sort the table of runs by the next of " + ", ".join(ORDERS), no_run, "runs.sort")
-FILTER = hidden_look("slash", "filter_runs", "Filter", "only runs with these words", no_run, "runs.filter", key_display="/")
+FILTER = hidden_look(
+    "slash", "filter_runs", "Filter", "show only the runs that contain a text", no_run, "runs.filter", key_display="/"
+)
 MOTION = replace(bindings.MOTION, unavailable=first_reason(is_presented, no_run, _no_motion))
 
 
@@ -130,7 +132,7 @@ class SessionScreen(Frame):
 
     def __init__(self, view: View):
         super().__init__(view)
-        self._order, self._words = NEWEST, ""  # of the table of runs
+        self._order, self._filter = NEWEST, ""  # order and filter of the table of runs
 
     def body(self) -> ComposeResult:
         with Horizontal(id="body"):
@@ -157,14 +159,14 @@ class SessionScreen(Frame):
                 self.query_one(AnswersPanel).show(run, answer)
         baseline = self.view.baseline_of(run) if run is not None else None
         again, then = ("", "") if self.view.source is None else (self.key_of("again"), self.key_of("next_rung"))
-        asks, panel = self.asks(), self.query_one(RunPanel)
+        fixes, panel = self.fixes(), self.query_one(RunPanel)
         recorded = ladder_for(self) if run is not None else None
-        panel.show(self.model, run, baseline, self.advice(), self._moves, asks, again, recorded, then)
+        panel.show(self.model, run, baseline, self.advice(), self._moves, fixes, again, recorded, then)
         self._show_runs()
 
     def _show_runs(self) -> int:
         width = self.app.size.width - 2
-        return self.query_one(HistoryTable).show(self.model, self.view.baseline_of, width, self._order, self._words)
+        return self.query_one(HistoryTable).show(self.model, self.view.baseline_of, width, self._order, self._filter)
 
     def action_sort_runs(self) -> None:
         """Sort the table of runs by the next of ORDERS."""
@@ -174,18 +176,20 @@ class SessionScreen(Frame):
         self.show_message(f"runs sorted by {self._order}" if self._order != NEWEST else "the newest run is first")
 
     def action_filter_runs(self) -> None:
-        """Ask for words, and show only the runs that have them."""
+        """Prompt for a text, and show only the runs that contain all of its words."""
 
-        def take(words: str) -> None:
-            self._words = words.strip()
+        def take(text: str) -> None:
+            self._filter = text.strip()
             count = self._show_runs()
-            found = f"{count} of {units.counted(len(self.model.runs), 'run')} with {quoted(self._words)}"
+            found = f"{count} of {units.counted(len(self.model.runs), 'run')} with {quoted(self._filter)}"
             self.show_message(
-                f"{found}; {self.key_of('runs.filter')} changes the filter" if self._words else "all runs are shown"
+                f"{found}; {self.key_of('runs.filter')} changes the filter" if self._filter else "all runs are shown"
             )
 
-        hint = "Enter shows only runs with these words, all runs without any; {key[dialog.close]} changes nothing"
-        self.ask(PromptScreen("Filter the runs", self._words, "kernel, data type, n, outcome", hint), take, opener="runs.filter")
+        hint = "Enter shows only the runs with all of these words, or all runs if empty; {key[dialog.close]} changes nothing"
+        self.open_dialog(
+            PromptScreen("Filter the runs", self._filter, "kernel, data type, n, outcome", hint), take, opener="runs.filter"
+        )
 
     @property
     def _moves(self) -> bool:
@@ -195,8 +199,8 @@ class SessionScreen(Frame):
         over = self.view.playback is not None and self.view.playback.over
         return not over and self.view.marker is not None and cue_of(self.view.marker[2]).panel == "matrix"
 
-    def asks(self) -> Mapping[str, str]:
-        """Return how to measure the data that an explanation lacks."""
+    def fixes(self) -> Mapping[str, str]:
+        """Return, by the kind of data that an explanation lacks, how to measure it."""
         raise NotImplementedError
 
     def giveaways(self, kind: str) -> Sequence[Widget]:
@@ -270,20 +274,20 @@ class SessionScreen(Frame):
 class ReplayScreen(SessionScreen):
     BINDINGS: ClassVar = [*bindings.TRANSPORT, BASELINE, VIEW, CURSOR, MOTION, SORT, FILTER]
 
-    def asks(self) -> Mapping[str, str]:
+    def fixes(self) -> Mapping[str, str]:
         run, playback = self.view.run, self.view.playback
         ahead = playback.player.lines[playback.player.index :] if playback is not None else ()
         later = run is not None and any(isinstance(e := line.event, events.Counters) and e.run == run.id for line in ahead)
-        ahead_of = f"hardware counters, which come after the run, show it: {self.key_of('run.next')} goes there"
+        ahead_of = f"hardware counters, recorded after the run, show it: {self.key_of('run.next')} goes there"
         lacking = "hardware counters would show it, but this recording has none"
         return {COUNTERS: ahead_of if later else lacking, LIMITS: "this recording lacks the CPU's limits"}
 
     def advice(self) -> tuple[str, ...]:
         playing = self.view.playback is not None and self.view.playback.player.playing
         state = "It is playing." if playing else f"Press {self.key_of('play')} to play it."
-        keys = f"{self.key_of('run.next')} goes to where the next run begins, {self.key_of('help')} shows every key."
+        keys = f"{self.key_of('run.next')} goes to the start of the next run, {self.key_of('help')} shows every key."
         return ("No run has begun yet at this position.", "", f"{state} {keys}")
 
     def state(self) -> object:
         playing = self.view.playback is not None and self.view.playback.player.playing
-        return playing, self.query_one(MatrixPicture).display  # a long plan is read in slices
+        return playing, self.query_one(MatrixPicture).display  # which changes once a long plan has been processed

@@ -39,7 +39,7 @@ from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import ConfirmScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.loaded_recording import SessionWanted
-from fwtui.tui.frame.places import BESIDE
+from fwtui.tui.frame.places import COMPARE
 from fwtui.tui.frame.view import View
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets.run_table import TextTable, room_beside
@@ -62,7 +62,7 @@ OPEN = look(
 )
 _not_marked = require(attrgetter("marked"), "no session is marked")
 _stays = first_reason(_not_marked, require(lambda screen: not screen.marked.stays, "{screen.marked.name} {screen.marked.stays}"))
-_no_beside = first_reason(_not_marked, require(lambda screen: screen.view.place_named(BESIDE), ""))
+_no_beside = first_reason(_not_marked, require(lambda screen: screen.view.place_named(COMPARE), ""))
 _no_filter = require(
     lambda screen: not isinstance(screen.focused, Input), "the filter has the focus already; press Esc to leave it"
 )
@@ -297,7 +297,7 @@ class SessionsScreen(Frame):
 
     def action_compare(self) -> None:
         if self.marked is not None:
-            self.post_message(SessionWanted(self.marked.path, beside=True))
+            self.post_message(SessionWanted(self.marked.path, compare=True))
 
     def action_delete(self) -> None:
         entry = self.marked
@@ -312,4 +312,6 @@ class SessionsScreen(Frame):
                 self.read()
 
         runs = units.counted(entry.runs, "run")
-        self.ask(ConfirmScreen(f"Delete {entry.name}?", f"Its file with {runs} cannot be restored.", "deletes it"), remove)
+        self.open_dialog(
+            ConfirmScreen(f"Delete {entry.name}?", f"Its file with {runs} cannot be restored.", "deletes it"), remove
+        )

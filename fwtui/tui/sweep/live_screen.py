@@ -310,7 +310,7 @@ class LiveSweepScreen(SweepScreen):
     def commands(self) -> Iterator[Command]:
         yield from super().commands()
         kernels = {kernel.id for kernel in self.draft.kernels}
-        yield Command("Sweep with your own…", self.choose_own, "a file with plan and build, such as `fwtui new` writes")
+        yield Command("Sweep with your kernel…", self.choose_own, "a file with plan and build, such as `fwtui new` writes")
         for kernel in known_kernels().values():
             words = "without" if kernel.id in kernels else "with"
             yield Command(f"Sweep {words} {kernel.id}", partial(self._toggle, kernel.id), kernel.title)

@@ -27,7 +27,7 @@ from fwtui.tui.frame.view import View
 from fwtui.tui.telemetry.track_chart import NO_RUN, RunReadings, TrackChart
 from fwtui.tui.telemetry.tracks import SPANS, span_for, tracks_of
 from fwtui.tui.widgets import run_labels
-from fwtui.tui.widgets.shown_quantities import among, usual
+from fwtui.tui.widgets.shown_quantities import default_quantities, default_quantities_of_several
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, justify, line, longest
 
 LIVE_SPAN = 60.0  # visible seconds of a live session at first
@@ -56,7 +56,7 @@ class HeadingLine(TextPanel[Heading | None]):
         if run is None:
             return [left]
         number = f"run {run.id}  "
-        words = number + run_labels.kernel_words(run, width - left.cell_length - len(number) - 2)
+        words = number + run_labels.describe_kernel(run, width - left.cell_length - len(number) - 2)
         return [justify(left, line((words, MUTED)), width) if left.cell_length + len(words) + 2 <= width else left]
 
 
@@ -172,9 +172,9 @@ class TelemetryScreen(Frame):
     def _quantities(self) -> tuple[str, ...]:
         """Return the visible quantities: the chosen ones, else those of this machine."""
         if self._names or not self.several:
-            return self._names or tuple(usual(self.model))
-        compared = among(self.model, self.several)
-        return tuple(compared if self.gpu is None else {**compared, **usual(self.model)})
+            return self._names or tuple(default_quantities(self.model))
+        compared = default_quantities_of_several(self.model, self.several)
+        return tuple(compared if self.gpu is None else {**compared, **default_quantities(self.model)})
 
     def show(self) -> None:
         start, end = self._window()
@@ -265,7 +265,7 @@ class TelemetryScreen(Frame):
             self._names = tuple(key for key in QUANTITIES if key in picked)
             self.update()
 
-        self.ask(QuantitiesScreen(self._quantities, self.look.details), chosen)
+        self.open_dialog(QuantitiesScreen(self._quantities, self.look.details), chosen)
 
     def action_quantity(self) -> None:
         if self.several and self.gpu is None:

@@ -31,7 +31,7 @@ def pick(frame: Frame, heading: str, take: Callable[[Path], None]) -> None:
                 allowed(frame, path, take)
 
         # once the dialog has closed, as it may open another one
-        frame.ask(PickFile(heading, choices, OWN_HINT), lambda text: frame.call_later(chosen, located(text)))
+        frame.open_dialog(PickFile(heading, choices, OWN_HINT), lambda text: frame.call_later(chosen, located(text)))
 
 
 def pick_watched(frame: Frame, take: Callable[[Path], None]) -> None:
@@ -50,7 +50,9 @@ def allowed(frame: Frame, path: Path, take: Callable[[Path], None]) -> None:
             trust.trust(path)
             take(path)
 
-    frame.ask(ChoiceScreen(f"{trust.warning(path)}.", choices, "Enter takes it, {key[dialog.close]} does not run it"), answered)
+    frame.open_dialog(
+        ChoiceScreen(f"{trust.warning(path)}.", choices, "Enter takes it, {key[dialog.close]} does not run it"), answered
+    )
 
 
 def load(frame: Frame, path: Path, take: Callable[[str], None]) -> None:
@@ -77,7 +79,7 @@ def watch(frame: Frame, path: Path, device: str, prompts: Sequence[Prompt] = ())
     source = frame.view.source
     samples = source.warp_sampling.wanted if source is not None else OFF
     times = Benchmarks(request, lambda: Live(telemetry_hz=0.0), lambda: frame.view.busy, samples)
-    frame.ask(WatchScreen(WatchLoop(request, times), prompts))
+    frame.open_dialog(WatchScreen(WatchLoop(request, times), prompts))
 
 
 def remember(view: View, path: Path) -> None:

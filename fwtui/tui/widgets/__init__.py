@@ -1,1 +1,1 @@
-"""Widgets and words that several screens use."""
+"""Widgets and texts that several screens use."""

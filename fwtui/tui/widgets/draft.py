@@ -17,13 +17,13 @@ from fwtui.graphs.formats import read_help
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Kernel, Option
 
-OPTION = "option-"  # begins the key of a kernel's own option
-OWN = "your own…"  # in the list of kernels: a file that is asked for
+OPTION = "option-"  # prefix of the row key of a kernel's option
+OWN = "your kernel…"  # entry of the list of kernels that opens a dialog for a kernel file
 UNITS = {"SECONDS": "s"}
-Simulated = Callable[[Kernel, str], bool]  # (kernel, device) -> whether it would run in the simulator
+Simulated = Callable[[Kernel, str], bool]  # (kernel, device) -> True if it would run in the simulator
 Settled = Callable[[Experiment], Experiment]  # raises Refused for what cannot run here
 GRAPH = "n"  # the row that takes a number of vertices or the path of a file
-MAIN = ("kernel", GRAPH, "density", "dtype", "tile", "device")  # what is in sight, in this order
+MAIN = ("kernel", GRAPH, "density", "dtype", "tile", "device")  # rows that are always visible, in this order
 
 
 class FormRow(NamedTuple):
@@ -44,27 +44,27 @@ class FormRow(NamedTuple):
 class Draft(Protocol):
     """The content of a form."""
 
-    last = ""  # the row that was changed last; "" where the whole was taken from elsewhere
-    _blamed = ("", "")  # an error of no single row, and the row under which it is shown
+    last = ""  # the row that was changed last; "" after the whole draft was replaced
+    _blamed = ("", "")  # an error that concerns several rows, and the row under which it is shown
 
     def rows(self) -> tuple[FormRow, ...]: ...
     def set(self, key: str, text: str) -> None: ...
-    def texts(self) -> dict[str, str]: ...  # what was said, also what cannot be read, for another draft to begin with
-    def misread(self) -> dict[str, str]: ...  # rows whose text cannot be read at all
-    def check(self) -> object: ...  # raises Refused with the first thing that is wrong
+    def texts(self) -> dict[str, str]: ...  # the texts of all rows, including invalid ones: the initial texts of another draft
+    def misread(self) -> dict[str, str]: ...  # errors of rows whose text cannot be parsed
+    def check(self) -> object: ...  # raises Refused with the first error
 
     def text(self, key: str) -> str:
         """Return the text of a row."""
         return next(row.text for row in self.rows() if row.key == key)
 
     def errors(self) -> dict[str, str]:
-        """Return the errors by row. An error of no single row belongs to the row that was changed last ("" if none)."""
+        """Return the errors by row; an error that concerns several rows belongs to the row that was changed last ("" if none)."""
         errors = self.misread()
         if not errors:
             try:
                 self.check()
             except Refused as refusal:
-                if self._blamed[0] != str(refusal):  # else it stays where it is, whatever is edited meanwhile
+                if self._blamed[0] != str(refusal):  # an unchanged error stays at its row
                     self._blamed = (str(refusal), self.last)
                 errors[self._blamed[1]] = str(refusal)
         return errors
@@ -76,7 +76,7 @@ def titled(field: Field) -> str:
 
 
 def names_a_file(text: str) -> bool:
-    """Return True if the text of the graph's row is a path: not a number, and with a separator or a suffix."""
+    """Return True if the text of the graph's row is a path: it is not a number, and has a separator or a suffix."""
     with suppress(ValueError):
         float(text)
         return False
@@ -86,14 +86,12 @@ def names_a_file(text: str) -> bool:
 def loaded_kernel(experiment: Experiment) -> Kernel:
     """Return the experiment's kernel. Raises Refused for a user kernel whose file was not chosen in this session."""
     if experiment.code and experiment.kernel not in known_kernels():
-        raise Refused(
-            f"{sanitise(experiment.kernel)} is a kernel of your own; choose its file first, by {OWN} in the list of kernels"
-        )
+        raise Refused(f"{sanitise(experiment.kernel)} is a user kernel; choose its file first, with {OWN} in the list of kernels")
     return kernel_named(experiment.kernel)
 
 
 class ExperimentDraft(Draft):
-    """The draft of an experiment. It remembers choices that the present kernel does not offer."""
+    """The draft of an experiment. It remembers choices that the present kernel does not have."""
 
     def __init__(self, experiment: Experiment, simulated: Simulated, settled: Settled, texts: Mapping[str, str] = {}):
         """`texts` are those of an earlier draft; they are ignored if their kernel is unknown."""
@@ -117,11 +115,11 @@ class ExperimentDraft(Draft):
         loaded_kernel(experiment)
         self._wishes = {"kernel": experiment.kernel, "device": experiment.device, "n": str(experiment.n), "file": experiment.file}
         self.last = ""
-        usual = self._usual()
+        default = self._defaults()
         for field in FIELDS:
             text = field.show(experiment)
             choices = self._choices(field)
-            if choices is None or (text in choices and text != field.show(usual)):
+            if choices is None or (text in choices and text != field.show(default)):
                 self._wishes[field.name] = text
         self._wishes["kernel"] = experiment.kernel
         for option in self.kernel.options:
@@ -140,8 +138,8 @@ class ExperimentDraft(Draft):
 
     def rows(self) -> tuple[FormRow, ...]:
         """Return the main rows, then the options of the kernel and the other rows; options of other kernels are hidden."""
-        usual = self._usual()
-        rows = {field.name: self._row(field, usual) for field in FIELDS}
+        default = self._defaults()
+        rows = {field.name: self._row(field, default) for field in FIELDS}
         file, graph = rows.pop("file"), rows[GRAPH]
         help = f"vertices of a random graph, 1 to {self.kernel.max_n}, or a file: {read_help()}"
         rows[GRAPH] = graph._replace(title="Graph", text=file.text or graph.text, help=help)
@@ -149,13 +147,13 @@ class ExperimentDraft(Draft):
         rest = (row._replace(more=True, shown=row.choices is None or len(row.choices) > 1) for row in rows.values())
         return (*main, *self._option_rows(), *rest)
 
-    def _row(self, field: Field, usual: Experiment) -> FormRow:
+    def _row(self, field: Field, default: Experiment) -> FormRow:
         text, choices = self._field_text(field), self._choices(field)
         help = self.kernel.summary if field.name == "kernel" else field.help
         if field.name == "kernel" and choices is not None:
             choices = (*choices, OWN)
         names = {"": "one"} if field.name == "devices" else self._kernel_names() if field.name == "kernel" else {}
-        changed = choices != () and text != field.show(usual)
+        changed = choices != () and text != field.show(default)
         return FormRow(field.name, titled(field), help, text, choices, names=names, changed=changed)
 
     def _kernel_names(self) -> dict[str, str]:
@@ -184,7 +182,7 @@ class ExperimentDraft(Draft):
         errors: dict[str, str] = {}
         for field in FIELDS:
             if self._choices(field) != ():
-                if field.name == "n":  # one limit for the whole row: the kernel's
+                if field.name == "n":  # the row has one limit, that of the kernel
                     field = replace(field, parse=vertices(self.kernel.max_n))
                 try:
                     changes |= field.read(self._field_text(field))
@@ -202,10 +200,10 @@ class ExperimentDraft(Draft):
         choices = self._choices(field)
         if wish is not None and (choices is None or wish in choices):
             return wish
-        usual = field.show(self._usual())
+        default = field.show(self._defaults())
         if choices is None:
-            return usual
-        return usual if usual in choices else (choices[0] if choices else "")
+            return default
+        return default if default in choices else (choices[0] if choices else "")
 
     def _option_text(self, option: Option) -> str:
         wish = self._wishes.get(OPTION + option.name, "")
@@ -224,13 +222,13 @@ class ExperimentDraft(Draft):
             rows.append(row)
         return rows
 
-    def _usual(self) -> Experiment:
+    def _defaults(self) -> Experiment:
         """Return the kernel's defaults for a graph of this size."""
-        usual = for_kernel(Experiment(), self.kernel)
+        default = for_kernel(Experiment(), self.kernel)
         for n in (self._n(), 1):
             with suppress(Refused):
-                return settle(changed(usual, n=n), self.simulated)
-        return changed(usual, n=1)
+                return settle(changed(default, n=n), self.simulated)
+        return changed(default, n=1)
 
     def _n(self) -> int:
         """Return n; for a file, which has not been read yet, the kernel's maximum."""

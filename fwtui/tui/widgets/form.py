@@ -16,9 +16,9 @@ from textual.widgets import Button, Input, Label, OptionList, Select, Static
 
 from fwtui.tui.widgets.draft import OWN, Draft, FormRow
 
-DECIDING = ("kernel", "device", "n")  # rows that the choices of other rows depend on
+DECIDING = ("kernel", "device", "n")  # rows that decide about the choices of other rows
 SEARCH_SECONDS = 0.7  # between two letters of one search in an open list
-REST_HELP = "all other settings: the graph's weights and seed, the kernel's own options, how it is timed and checked"
+REST_HELP = "all other settings: the graph's weights and seed, kernel options, timing and verification"
 
 
 class FieldSelect(Select[str]):
@@ -61,7 +61,7 @@ def _options(row: FormRow) -> list[tuple[Text, str]]:
 
 
 class ExperimentForm(VerticalScroll, can_focus=False):
-    """The form of a draft, which takes the user's changes."""
+    """The form of a draft; it applies the user's changes to the draft."""
 
     DEFAULT_CSS = """
     ExperimentForm { scrollbar-size-vertical: 1; }
@@ -94,7 +94,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         errors: dict[str, str]
 
     class OwnWanted(Message):
-        """The user wants to choose a kernel file."""
+        """The user selected the entry for a kernel file."""
 
     class Submitted(Message):
         """Enter was pressed in a text field."""
@@ -102,10 +102,10 @@ class ExperimentForm(VerticalScroll, can_focus=False):
     def __init__(self, draft: Draft):
         super().__init__()
         self.draft = draft
-        self._agreed_texts: dict[str, str] = {}  # what stood in text fields when the draft and they last agreed
-        self._rows: dict[str, Horizontal] = {}  # those that were ever shown: each is a dozen widgets, which takes its time
-        self._late = False  # what is shown will be synced again, as rows were not mounted yet
-        self._wrong: dict[str, str] = {}  # what is wrong, by row
+        self._agreed_texts: dict[str, str] = {}  # the texts of the fields when they last equalled those of the draft
+        self._rows: dict[str, Horizontal] = {}  # rows that were shown at least once: each is a dozen widgets and slow to create
+        self._late = False  # True while a second sync is due, because rows were not mounted yet
+        self._wrong: dict[str, str] = {}  # errors by row
         self._helped = "kernel"  # the row that had the focus last; empty: the button More
         self._few = Vertical()
         self._more = Button("", compact=True, id="more")
@@ -154,7 +154,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         self._explain()
 
     def show_rest(self, visible: bool) -> None:
-        """Show all rows, or only those that matter most."""
+        """Show all rows, or only the main ones."""
         self._rest.display = visible
         self.sync()
 
@@ -197,7 +197,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
-        self._take(event.input, event.input.value)  # not the event's: on a busy machine more was typed since
+        self._take(event.input, event.input.value)  # not the value of the event: the user may have typed more since
 
     def _take_typed(self) -> None:
         """Take typed text that was not handled yet into the draft, unless the draft was replaced."""
@@ -234,7 +234,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
 
     def _sync_row(self, row: FormRow) -> None:
         self._rows[row.key].display = row.shown
-        if not self._rows[row.key].is_mounted:  # made a moment ago
+        if not self._rows[row.key].is_mounted:  # just created
             if not self._late:
                 self._late = self.call_after_refresh(self._sync_late)
             return

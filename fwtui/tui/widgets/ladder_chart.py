@@ -1,4 +1,4 @@
-"""The ladder: a rung a line, the fastest at the top, each bar a rate on a logarithmic scale."""
+"""The ladder: one line per rung, the fastest at the top; the bars are rates on a logarithmic scale."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from fwtui.tui.charts.scale import Scale, ticks
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, line, longest
 from fwtui_kernels import registry
 
-RISE, BELOW = "█", "░"  # of a bar: what the step adds, and what the one before had
-MARK = 2  # cells before a name
+RISE, BELOW = "█", "░"  # parts of a bar: the gain of the rung, and the rate of the previous rung
+MARK = 2  # cells of the cursor before a name
 MAX_NAME = 24
 RATE, TIME, GAIN = 9, 10, 8  # cells of the numbers
-WITH_TIME, WITH_HERE = 56, 66  # cells from which on there is room for the times, and for this machine's rates
-EACH_TICK = 7  # cells of a tick's number and what is free beside it
+WITH_TIME, WITH_HERE = 56, 66  # minimum width with a column of times, and with a column of this machine's rates
+EACH_TICK = 7  # cells of a tick label with its gap
 
 
 class Ladder(NamedTuple):
-    """At least two rungs, a line about all of them, the device of the runs, and the rates of this machine by kernel."""
+    """At least two rungs, a title, the device of the runs, and the rates of this machine by kernel."""
 
     rungs: tuple[Rung, ...]
-    words: str
+    title: str
     where: str
     here: Mapping[str, float] = {}  # relaxations per second
 
     def heads(self, hidden: int) -> tuple[str, ...]:
-        """Return the head in ever shorter texts; `hidden` is the number of rungs for which there is no room."""
+        """Return heads in order of decreasing length; `hidden` is the number of rungs that do not fit."""
         n, gain = f"n = {self.rungs[0].run.n:,}", f"{units.gain(self.rungs[-1].times)} speedup"
         short = f"{n}, {gain} · {self.where}"
         less = f" · {units.counted(hidden, 'smaller gain')} hidden" if hidden else ""
@@ -46,16 +46,16 @@ class Ladder(NamedTuple):
 class RecordedLadder(NamedTuple):
     """The ladder that ships with the program, its session, and the first step of the course about each kernel: name and title."""
 
-    climb: Ladder | None = None
+    ladder: Ladder | None = None
     session: Path | None = None
     steps: Mapping[str, tuple[str, str]] = {}
 
 
 class LadderData(NamedTuple):
-    """What is read in the background."""
+    """Data of the ladders, read in the background."""
 
     recorded: RecordedLadder
-    session_runs: tuple[tuple[str, Run], ...]  # runs of this machine in the user's sessions, each with its device
+    session_runs: tuple[tuple[str, Run], ...]  # device and run: runs of this machine in the user's sessions
 
 
 def ladder_of(runs: Iterable[Run], where: str) -> Ladder | None:
@@ -72,31 +72,31 @@ def ladder_on(rungs: tuple[Rung, ...], where: str) -> Ladder | None:
 
 
 class LadderSubject(NamedTuple):
-    climb: Ladder
-    rows: int  # that there is room for
-    marked: int | None = None
+    ladder: Ladder
+    rows: int  # available height
+    marked: int | None = None  # index of the rung under the cursor
 
 
 class LadderChart(TextPanel["LadderSubject | None"]):
-    """A bar per rung. With little room the rungs with the smallest gains are hidden; with much room each has its summary.
+    """One bar per rung. In little room the rungs with the smallest gains are hidden; in much room each rung has its summary.
 
-    The gain of a rung is always that over the previous rung of the whole ladder.
+    The gain of a rung is its speedup over the previous rung of the complete ladder, even if that is hidden.
     """
 
     def draw(self, subject: LadderSubject, width: int) -> Sequence[Content]:
-        climb, rows, marked = subject
-        lines = [*Content(climb.words).stylize(STRONG).wrap(width)]
+        ladder, rows, marked = subject
+        lines = [*Content(ladder.title).stylize(STRONG).wrap(width)]
         room = max(2, rows - len(lines) - 2)
-        rungs = select_rungs(climb.rungs, room, marked or 0)
-        heads = climb.heads(len(climb.rungs) - len(rungs))
+        rungs = select_rungs(ladder.rungs, room, marked or 0)
+        heads = ladder.heads(len(ladder.rungs) - len(rungs))
         lines.append(longest((line((head, MUTED)) for head in heads), width))
         name = min(MAX_NAME, max(len(rung.run.title) for rung in rungs), max(8, width // 3))
         numbers = RATE + GAIN + (TIME if width >= WITH_TIME else 0)
-        beside = RATE if climb.here and width >= WITH_HERE else 0
-        bar = max(1, width - MARK - name - 1 - numbers - beside)
+        rate_cells = RATE if ladder.here and width >= WITH_HERE else 0
+        bar = max(1, width - MARK - name - 1 - numbers - rate_cells)
         rates = [rung.run.rate or 1.0 for rung in rungs]
         scale = Scale(10.0 ** floor(log10(rates[0])), max(*rates, 10 * rates[0]), True)
-        titles = f"{_numbers('time', 'relax/s', 'gain', width)}{'here' * bool(beside):>{beside}}"
+        titles = f"{_numbers('time', 'relax/s', 'gain', width)}{'here' * bool(rate_cells):>{rate_cells}}"
         lines.append(line((f"{_axis(scale, name + MARK + 1, bar)}{titles}", MUTED)))
         kernels = [registry().get(rung.run.experiment.kernel) for rung in rungs]
         news = [kernel.summary if kernel is not None else "" for kernel in kernels]
@@ -104,9 +104,9 @@ class LadderChart(TextPanel["LadderSubject | None"]):
         ends = [max(1, round(scale.share(rate) * bar)) for rate in rates]
         for place in reversed(range(len(rungs))):
             run, _, gain = rungs[place]
-            here = marked is not None and run is climb.rungs[marked].run
+            here = marked is not None and run is ladder.rungs[marked].run
             below = min(ends[place - 1], ends[place] - 1) if place else 0
-            faster, own = units.gain(gain) if place else "", climb.here.get(run.experiment.kernel)
+            faster, own = units.gain(gain) if place else "", ladder.here.get(run.experiment.kernel)
             figures = _numbers(units.duration(run.seconds), _bare(rates[place]), faster, width)
             lines.append(
                 line(
@@ -114,7 +114,7 @@ class LadderChart(TextPanel["LadderSubject | None"]):
                     (BELOW * below, MUTED),
                     (f"{RISE * (ends[place] - below):<{bar - below}}", "$primary"),
                     (figures, STRONG if here else ""),
-                    (f"{_bare(own) if own and beside else '':>{beside}}", "$text-accent"),
+                    (f"{_bare(own) if own and rate_cells else '':>{rate_cells}}", "$text-accent"),
                 )
             )
             if explained:
@@ -132,7 +132,7 @@ def _numbers(time: str, rate: str, gain: str, width: int) -> str:
 
 
 def _axis(scale: Scale, start: int, bar: int) -> str:
-    """Powers of ten above the bars, each beginning where its bar would end."""
+    """Return the axis above the bars: labels of powers of ten, each starting at the end of a bar of that rate."""
     cells = " " * (start + bar)
     for tick in ticks(scale, max(1, bar // EACH_TICK)):
         text, place = tick_text(tick, _bare), start + round(scale.share(tick) * bar)

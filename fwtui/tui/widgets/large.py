@@ -35,7 +35,7 @@ class Large(Digits):
     tall = False
 
     def enlarge(self, tall: bool) -> None:
-        """Whether the digits are the filled ones."""
+        """True for filled digits."""
         if tall != self.tall:
             self.tall = tall
             self.refresh(layout=True)

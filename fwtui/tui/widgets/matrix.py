@@ -1,4 +1,4 @@
-"""The matrix drawn small: what the present step of a run reads and writes lights up, as its plan says."""
+"""A small picture of the matrix that highlights the cells which the present step of a run's plan reads and writes."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from fwtui.analysis.plan_frames import Deal, PlanFrames, Scene, frames_of, raced
 from fwtui.stream.run import Run
 from fwtui_kernels.plan import Rect
 
-REST, FILLED, WRITTEN, READ, SENT = range(5)  # a pixel shows the greatest that it touches
+REST, FILLED, WRITTEN, READ, SENT = range(5)  # states of a pixel; a greater one takes precedence
 PARTS = ("rest", "filled", "written", "read", "sent")
-GLYPHS = "·░▒█="  # where colours say nothing
-# of ranks: where several share a matrix, a pixel is its part, and len(PARTS) more for each rank before its own
+GLYPHS = "·░▒█="  # the states without colours
+# colours of ranks; if several ranks share a matrix, a pixel is its state + len(PARTS) * rank
 HUES = ("#4c8ed9", "#d7873b", "#4fa65f", "#c05fa8", "#8f7fdf", "#a8a23f", "#3fabab", "#d75f5f")
 SIGNS = "0123456789abcdefghijklmnopqrstuvwxyz"
-BESIDE = 10  # cells of what is said of the ranks beside the picture
+RANKS = 10  # cells of the list of ranks, right of the picture
 Pixels = list[bytearray]
 
 
 def pixels(scene: Scene, width: int, height: int) -> Pixels:
-    """The scene on a grid. A pixel is lit if anything touches part of it, so nothing is too small to be seen."""
+    """Draw the scene on a grid. A pixel shows everything that touches it, so that the smallest rectangle is visible."""
     shades = [owner % len(HUES) * len(PARTS) for owner in owners(scene, height)] or [0] * height
     grid = [bytearray([shade]) * width for shade in shades]
     for y in range(round(scene.filled * height)):
@@ -41,9 +41,10 @@ def pixels(scene: Scene, width: int, height: int) -> Pixels:
 
 
 def owners(scene: Scene, height: int) -> list[int]:
-    """The rank of each row of pixels; empty if one device has them all.
+    """Return the rank that owns each row of pixels; empty for a matrix on one device.
 
-    If there are more rows of tiles than pixels, the pixels take turns like these, and only a single row has its own rank.
+    If there are more rows of tiles than rows of pixels, the ranks alternate over the pixels as they do over the tiles; only a
+    single row of tiles in the scene is then drawn with its owner.
     """
     deal = scene.deal
     if deal is None:
@@ -59,15 +60,15 @@ def owners(scene: Scene, height: int) -> list[int]:
 
 
 def _lines(scene: Scene, rect: Rect, height: int) -> range:
-    """The rows of pixels that a rectangle touches."""
+    """Return the rows of pixels that a rectangle touches."""
     return range(rect.top * height // scene.side, min(-(-rect.bottom * height // scene.side), height))
 
 
 class MatrixPicture(Widget):
-    """A line of words, the picture in square pixels of half a cell, and what its colours mean.
+    """A caption, the picture in square pixels of half a cell, and a legend.
 
-    Without colours a cell is one pixel, and its character says what it is. Rows of several ranks have their colours, or
-    without any their numbers.
+    Without colours a pixel is one cell, and its character shows its state. Rows of several ranks have the colours of the
+    ranks, or without colours their numbers.
     """
 
     ALLOW_SELECT = False
@@ -78,18 +79,18 @@ class MatrixPicture(Widget):
     MatrixPicture .matrix--written { color: $primary; }
     MatrixPicture .matrix--read { color: $foreground; }
     MatrixPicture .matrix--sent { color: $foreground; }
-    MatrixPicture .matrix--words { color: $text-muted; }
+    MatrixPicture .matrix--caption { color: $text-muted; }
     """ + "".join(
         f"MatrixPicture .matrix--rest{rank} {{ color: {hue} 25%; }} MatrixPicture .matrix--filled{rank} {{ color: {hue} 60%; }} "
         f"MatrixPicture .matrix--written{rank} {{ color: {hue}; }}\n"
         for rank, hue in enumerate(HUES)
     )
     COMPONENT_CLASSES: ClassVar = {
-        *(f"matrix--{part}" for part in (*PARTS, "words")),
+        *(f"matrix--{part}" for part in (*PARTS, "caption")),
         *(f"matrix--{part}{rank}" for part in PARTS[:READ] for rank in range(len(HUES))),
     }
 
-    steps_at_once = 4096  # of a plan that are looked at before keys are served again
+    steps_at_once = 4096  # steps of a plan that are processed before keys are handled again
     pause_seconds = 0.02
     slow_steps_per_second = 3
 
@@ -98,18 +99,18 @@ class MatrixPicture(Widget):
         self._run: Run | None = None
         self._now = 0.0
         self._frames: PlanFrames | None = None
-        self._of: tuple[object, ...] = ()  # what the frames were made of
-        self.scene: Scene | None = None  # what is shown
+        self._of: tuple[object, ...] = ()  # the data from which the frames were computed
+        self.scene: Scene | None = None  # the displayed scene
         self._strips: list[Strip] = []
         self._made_for: tuple[object, ...] = ()
         self._at_work = False
         self._motion: Timer | None = None
-        self._place = 0  # of the slow motion
-        self._raced: tuple[float, float] | None = None  # the share of a race's pass, and the seconds that it takes to watch
+        self._place = 0  # frame of the slow motion
+        self._raced: tuple[float, float] | None = None  # in a race: completed share of the repetition, and its displayed seconds
         self.tooltip = "which cells of the matrix the kernel's plan reads and writes at this step"
 
     def show(self, run: Run | None, now: float, motion: bool = False) -> None:
-        """Show that run at session time `now`, if its plan is known; with `motion` an ended one's plays slowly, in a loop."""
+        """Show the run at session time `now` if its plan exists; with `motion`, loop the plan of an ended run in slow motion."""
         self._run, self._now = run, now
         if motion != self.moves:
             if self._motion is not None:
@@ -124,11 +125,11 @@ class MatrixPicture(Widget):
 
     @property
     def moves(self) -> bool:
-        """Whether a plan is played slowly."""
+        """True in slow motion."""
         return self._motion is not None
 
     def race(self, run: Run, share: float, seconds: float) -> None:
-        """Show that share of one pass of the run, which takes `seconds` to watch."""
+        """Show that share of one repetition of the run, which takes `seconds` on the screen."""
         self._raced = (share, seconds)
         self.show(run, 0.0)
 
@@ -138,7 +139,7 @@ class MatrixPicture(Widget):
             self._see()
 
     def _process_steps(self) -> None:
-        """A long plan is looked at in slices, at once only for a picture."""
+        """Process a long plan in slices; for a picture, process all of it at once."""
         frames = self._frames
         self._at_work = False
         if frames is not None and not frames.complete:
@@ -167,7 +168,7 @@ class MatrixPicture(Widget):
         deal = self.scene.deal if self.scene is not None else None
         ranks = [""] if deal is None else range(min(deal.ranks, len(HUES)))
         names = [f"{part}{rank if part in PARTS[:READ] else ''}" for rank in ranks for part in PARTS]
-        colours = tuple(self.get_component_rich_style(f"matrix--{name}") for name in (*names, "words"))
+        colours = tuple(self.get_component_rich_style(f"matrix--{name}") for name in (*names, "caption"))
         plain = self.app.no_color
         made_for = (self.scene, self.size, colours, plain)
         if made_for != self._made_for:
@@ -180,8 +181,8 @@ class MatrixPicture(Widget):
         scene = self.scene
         if scene is None or width < 1 or height < 1:
             return []
-        rows = min(max(1, height - 2), max(1, (width - BESIDE * (scene.deal is not None)) // 2))
-        words = next((w for w in scene.captions if len(w) <= width), scene.captions[-1][:width])
+        rows = min(max(1, height - 2), max(1, (width - RANKS * (scene.deal is not None)) // 2))
+        caption = next((one for one in scene.captions if len(one) <= width), scene.captions[-1][:width])
         if plain:
             grid = pixels(scene, 2 * rows, rows)
             rows_of_segments = [[Segment(GLYPHS[code % len(PARTS)], colours[code]) for code in row] for row in grid]
@@ -190,14 +191,14 @@ class MatrixPicture(Widget):
         else:
             rows_of_segments = halves(pixels(scene, 2 * rows, 2 * rows), colours)
         if scene.deal is not None:
-            for line, beside in zip(rows_of_segments, _ranks(scene.deal, scene, rows, colours, plain), strict=False):
-                line += beside
-        lines = [[Segment(words, colours[-1])], *rows_of_segments, _legend(scene, colours, plain)]
+            for line, rank in zip(rows_of_segments, _ranks(scene.deal, scene, rows, colours, plain), strict=False):
+                line += rank
+        lines = [[Segment(caption, colours[-1])], *rows_of_segments, _legend(scene, colours, plain)]
         return [Strip(line).simplify().adjust_cell_length(width, self.rich_style) for line in lines[:height]]
 
 
 def halves(grid: Pixels, colours: Sequence[Style]) -> list[list[Segment]]:
-    """Two rows of pixels to a line: the upper one in the foreground, the lower one behind it."""
+    """Draw two rows of pixels per line: the upper one as foreground, the lower one as background."""
     pairs = {pair for above, below in zip(grid[0::2], grid[1::2], strict=True) for pair in zip(above, below, strict=True)}
     styles = {(upper, lower): colours[upper] + Style(bgcolor=colours[lower].color) for upper, lower in pairs}
     return [
@@ -215,7 +216,7 @@ def _legend(scene: Scene, colours: Sequence[Style], plain: bool) -> list[Segment
 
 
 def _ranks(deal: Deal, scene: Scene, most: int, colours: Sequence[Style], plain: bool) -> list[list[Segment]]:
-    """A line for each rank, and what it does with a row that is sent; at most that many lines."""
+    """Return a line for each rank, at most `most` lines; during a broadcast each shows whether the rank sends or receives."""
     lines: list[list[Segment]] = []
     sender = deal.owner(scene.sent.top) if scene.sent is not None else None
     for rank in range(min(deal.ranks, most)):

@@ -11,18 +11,18 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.stream.stages import doing
 
-GOOD, BAD, DOUBT, CALM = "$text-success", "$text-error", "$text-warning", "dim"
+GOOD, BAD, WARN, CALM = "$text-success", "$text-error", "$text-warning", "dim"
 ENDED_EARLY = {"cancelled": ("- cancelled", CALM), "failed": ("✗ failed", BAD), "refused": ("✗ refused", BAD)}
 CHECKSUM = "checksum "
 
 
-def graph_words(e: Experiment) -> str:
+def describe_graph(e: Experiment) -> str:
     """Describe the input graph: density 0.3 · weights 1..16 · seed 7, or the name of the file."""
     if e.file:
         return e.file.rsplit("/", 1)[-1]
     negative = f"negative {e.negative:g}" if e.negative else ""
-    words = (_linked(e, "density"), f"weights {e.low:g}..{e.high:g}", "real" * e.real, negative, "connected" * e.connected)
-    return " · ".join(filter(None, (*words, f"seed {e.seed}")))
+    parts = (_linked(e, "density"), f"weights {e.low:g}..{e.high:g}", "real" * e.real, negative, "connected" * e.connected)
+    return " · ".join(filter(None, (*parts, f"seed {e.seed}")))
 
 
 def _linked(e: Experiment, density: str) -> str:
@@ -34,15 +34,15 @@ def kernel_and_size(run: Run) -> str:
     """Return the shortest name of a run: Katz-Kider · n 4096."""
     e = run.experiment
     kernel = f"auto: {run.title or e.kernel}" if e.auto else run.title or e.kernel
-    return f"{kernel} · n {run.n}" if run.n else kernel  # a file's size is not known before it is read
+    return f"{kernel} · n {run.n}" if run.n else kernel  # n is 0 until the graph file has been read
 
 
-def kernel_words(run: Run, most: int) -> str:
+def describe_kernel(run: Run, most: int) -> str:
     """Describe a run in about `most` cells by omitting complete parts: Katz-Kider · n 4096 · tile 32 · float32."""
     e = run.experiment
     launch = e.launch if run.backend == "cuda" else ""
-    words = [kernel_and_size(run), f"tile {e.tile}" if e.tile else "", e.dtype, *chosen_options(e), launch, graph_words(e)]
-    first, *others = " · ".join(filter(None, words)).split(" · ")
+    parts = [kernel_and_size(run), f"tile {e.tile}" if e.tile else "", e.dtype, *chosen_options(e), launch, describe_graph(e)]
+    first, *others = " · ".join(filter(None, parts)).split(" · ")
     for word in others:
         if len(first) + 3 + len(word) > most:
             break
@@ -53,16 +53,16 @@ def kernel_words(run: Run, most: int) -> str:
 def chosen_options(e: Experiment) -> list[str]:
     """Return the options that differ from their defaults; all options of an unknown kernel."""
     try:
-        usual = {option.name: option.default for option in kernel_named(e.kernel).options}
+        defaults = {option.name: option.default for option in kernel_named(e.kernel).options}
     except Refused:
-        usual = {}
-    return [f"{name} {value}" for name, value in e.options.items() if usual.get(name) != value]
+        defaults = {}
+    return [f"{name} {value}" for name, value in e.options.items() if defaults.get(name) != value]
 
 
 def summary(e: Experiment, most: int) -> str:
-    """One line for a narrow screen: katz-kider · n 4096 · density 0.3 · tile 32 · float32 · graph.
+    """Summarise an experiment in one line: katz-kider · n 4096 · density 0.3 · tile 32 · float32 · graph.
 
-    Where that is more than `most` cells: katz-kider · n 4096 · d 0.3 · t 32 · f32 · graph.
+    If that has more than `most` cells, abbreviate: katz-kider · n 4096 · d 0.3 · t 32 · f32 · graph.
     """
     full = _summary(e, "density", "tile", e.dtype)
     return full if len(full) <= most else _summary(e, "d", "t", short_dtype(e.dtype))
@@ -70,8 +70,8 @@ def summary(e: Experiment, most: int) -> str:
 
 def _summary(e: Experiment, density: str, tile: str, dtype: str) -> str:
     graph = [e.file.rsplit("/", 1)[-1]] if e.file else [f"n {e.n}", _linked(e, density)]
-    words = [e.kernel, *graph, f"{tile} {e.tile}" if e.tile else "", dtype, e.launch]
-    return " · ".join(filter(None, words))
+    parts = [e.kernel, *graph, f"{tile} {e.tile}" if e.tile else "", dtype, e.launch]
+    return " · ".join(filter(None, parts))
 
 
 def checksum(text: str) -> str:
@@ -103,25 +103,25 @@ def verdict(run: Run, part: bool = True) -> tuple[str, str]:
         return ENDED_EARLY[run.state]
     found = run.verdict
     if found is None or found.verdict == "unverified":
-        return "? unverified", DOUBT
+        return "? unverified", WARN
     if found.verdict == "verified":
         if run.simulated:
             return f"✓ {simulated(run)}", GOOD
-        words = ["✓ verified", describe_sampled_check(run) if part else ""]
-        words.append(f"{CHECKSUM}{checksum(found.checksum)}" if found.checksum else "")
-        return " · ".join(filter(None, words)), GOOD
+        parts = ["✓ verified", describe_sampled_check(run) if part else ""]
+        parts.append(f"{CHECKSUM}{checksum(found.checksum)}" if found.checksum else "")
+        return " · ".join(filter(None, parts)), GOOD
     if found.verdict == "negative cycle":
         through = cycle(found.cycle)
-        return "↻ negative cycle" + (f" through {through}" if through else ""), DOUBT
+        return "↻ negative cycle" + (f" through {through}" if through else ""), WARN
     if found.verdict == "wrong":
         return f"✗ INCORRECT {found.how.removeprefix('wrong').strip()}".rstrip(), BAD
     if found.verdict == "out of range":
         return f"✗ OVERFLOW {found.how}".rstrip(), BAD
-    return f"? {found.verdict}", DOUBT
+    return f"? {found.verdict}", WARN
 
 
 def outcome(run: Run, model: Model | None = None) -> str:
-    """Return the outcome in a few words for a table; with `model`, also its disturbances."""
+    """Return the short outcome for a table; with `model`, including disturbances."""
     if run.state == "running":
         share = run.progress.done if run.progress is not None else None
         return f"… {doing(run.stage)}" + (f" {100 * share:.0f} %" if share is not None else "")
@@ -131,15 +131,15 @@ def outcome(run: Run, model: Model | None = None) -> str:
     if run.simulated and run.verified:
         return "✓ simulated"
     found = run.verdict.verdict if run.verdict is not None else "unverified"
-    words = " · ".join(
+    parts = " · ".join(
         filter(None, (f"{word[0]} {VERDICTS.get(found, found).upper() if run.wrong else found}", describe_sampled_check(run)))
     )
     disturbed = [one.word for one in disturbances(run, model.evidence(run))] if model is not None else []
-    return " · ".join([words, *(disturbed or ["low confidence"] * bool(run.indicative))])
+    return " · ".join([parts, *(disturbed or ["low confidence"] * bool(run.indicative))])
 
 
 def is_unreliable(run: Run) -> bool:
-    """Return whether its numbers are struck through: an ended run whose distances are not verified."""
+    """Return True if the run has ended and its distances are not verified; its numbers are then struck through."""
     return run.state != "running" and run.verified is not True
 
 

@@ -22,7 +22,7 @@ SENTENCES = ("result", "because")  # columns of them
 Widths = Sequence[tuple[Column, int]]
 Subject = TypeVar("Subject")
 MAX_ROWS = 100
-MAX_WORDS = 1000  # cells of a run's settings that a filter searches
+MAX_SEARCHED = 1000  # cells of a run's settings that a filter searches
 LONGEST = 23  # cells of a kernel's name
 NARROW_TOTAL = 11  # cells of the median time
 
@@ -80,7 +80,7 @@ class RunTable(TextTable):
     def __init__(self) -> None:
         super().__init__()
         self._columns_shown: Widths = ()
-        self._shown: dict[str, tuple[object, Mapping[str, Text]]] = {}  # by the key of a row: what it is made of, and its texts
+        self._shown: dict[str, tuple[object, Mapping[str, Text]]] = {}  # by row key: the subject of the row, and its texts
 
     @property
     def key(self) -> str | None:
@@ -92,16 +92,16 @@ class RunTable(TextTable):
 
         The cursor stays on its row; at the top it stays at the top.
         """
-        again, keys, marked, at = columns == self._columns_shown, list(rows), self.key, self.cursor_row
-        before, top = self._shown if again else {}, self.scroll_y
-        if others := not again or keys != list(before):
-            self.clear(columns=not again)
-        for column, width in () if again else columns:
+        same_columns, keys, marked, at = columns == self._columns_shown, list(rows), self.key, self.cursor_row
+        before, top = self._shown if same_columns else {}, self.scroll_y
+        if others := not same_columns or keys != list(before):
+            self.clear(columns=not same_columns)
+        for column, width in () if same_columns else columns:
             self.add_column(Text(column.title, justify="right" if column.right else "left"), width=width, key=column.key)
         self._columns_shown, self._shown = columns, {}
         for key, subject in rows.items():
-            made_of, texts = before.get(key, (None, {}))
-            now = texts if key in before and made_of == subject else _whole(cells(subject), columns)
+            old_subject, texts = before.get(key, (None, {}))
+            now = texts if key in before and old_subject == subject else _whole(cells(subject), columns)
             self._shown[key] = subject, now
             if others:
                 self.add_row(*(now[column.key] for column, _ in columns), key=key)
@@ -117,9 +117,9 @@ class RunTable(TextTable):
 
 
 def history_columns(width: int, runs: Sequence[Run] = ()) -> Widths:
-    """Columns and their cells for a table of these runs, `width` cells wide with its scrollbar.
+    """Return the columns and their widths for a table of these runs, `width` cells wide with its scrollbar.
 
-    The result gives way where there is no room, and kernels take what it leaves, so that no name is cut there.
+    The result shrinks first in a narrow table; in a wide one, names of kernels take the remaining cells.
     """
     shown_columns, overrides = columns_of(HISTORY, max(width, 0), runs), {"total": NARROW_TOTAL} if width < WIDE else {}
     overrides |= {"n": size_cells(runs)}
@@ -142,10 +142,10 @@ def history_cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Tex
     return texts
 
 
-def matches(run: Run, words: str) -> bool:
-    """Return whether all of the words are in the run's kernel, settings or outcome."""
-    text = f"{run.experiment.kernel} {run_labels.kernel_words(run, MAX_WORDS)} {run_labels.outcome(run)}".lower()
-    return all(word in text for word in words.lower().split())
+def matches(run: Run, query: str) -> bool:
+    """Return True if the run's kernel, settings and outcome contain every word of the query."""
+    text = f"{run.experiment.kernel} {run_labels.describe_kernel(run, MAX_SEARCHED)} {run_labels.outcome(run)}".lower()
+    return all(word in text for word in query.lower().split())
 
 
 NEWEST = "newest"
@@ -172,10 +172,10 @@ class HistoryTable(RunTable):
         return int(self.key) if self.key else None
 
     def show(
-        self, model: Model, baseline_of: Callable[[Run], Run | None], width: int, order: str = NEWEST, words: str = ""
+        self, model: Model, baseline_of: Callable[[Run], Run | None], width: int, order: str = NEWEST, query: str = ""
     ) -> int:
-        """Show at most MAX_ROWS runs in that order, only those with these words; return how many have them."""
-        found = sorted((run for run in model.runs.values() if matches(run, words)), key=lambda run: (ORDERS[order](run), -run.id))
+        """Show at most MAX_ROWS runs in that order, only those that match the query; return the number of matches."""
+        found = sorted((run for run in model.runs.values() if matches(run, query)), key=lambda run: (ORDERS[order](run), -run.id))
         shown = found[:MAX_ROWS]
         rows = {str(run.id): (run, baseline_of(run), model.devices, model.measured) for run in shown}
         self.agree(history_columns(width, shown), rows, lambda row: history_cells(row[0], model, row[1]))

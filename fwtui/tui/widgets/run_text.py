@@ -32,8 +32,8 @@ FILL, HALF, TRACK = "━", "╸", "─"
 LABEL, NARROW_LABEL = 22, 15  # cells of the label column; on panels of fewer than WIDE cells
 WIDE = 70
 NUMBER = 10
-WORDS = 18  # cells of the number of an answer's bar
-WHOSE = 20  # cells of the name before a number
+ANSWER_NUMBER = 18  # cells of the number of an answer's bar
+ANSWER_NAME = 20  # cells of the name before that bar
 MIN_BAR, MAX_BAR = 8, 30
 MIN_CACHED = 0.1  # effective bandwidth - DRAM throughput, in shares of the peak, above which caches serve part of the requests
 MAX_RANKS = 8  # ranks that have a bar
@@ -66,7 +66,7 @@ class RunSubject(NamedTuple):
     latest: bool  # the newest run of the session
     limit: Limit | None = None  # measured peak rate of the device; None if it was not measured
     verdict: Assessment | None = None
-    ask: str = ""  # how to measure what the explanation lacks
+    fix: str = ""  # how to measure data that the explanation lacks
     next_key: str = ""  # the key that runs the next rung; empty if none does
     again: str = ""  # the key that reruns it; empty if none does
     gained: Gain | None = None  # speedup of several devices over one
@@ -88,8 +88,8 @@ def meter(share: float | None, width: int) -> list[Piece]:
 def parts_lines(answer: QuestionAnswer, guess: object, width: int) -> list[Content]:
     """Draw one bar for each part of an answer; a tick marks the run's answer, a label the guess."""
     most = max((part.amount for part in answer.parts), default=0.0) or 1.0
-    label = min(max((len(part.title) for part in answer.parts), default=0), width - WORDS - MIN_BAR - 18)
-    room = max(MIN_BAR, min(MAX_BAR, width - label - WORDS - 18))
+    label = min(max((len(part.title) for part in answer.parts), default=0), width - ANSWER_NUMBER - MIN_BAR - 18)
+    room = max(MIN_BAR, min(MAX_BAR, width - label - ANSWER_NUMBER - 18))
     rows: list[Content] = []
     for part in answer.parts:
         right, guessed = part.key in answer.right, part.key == guess
@@ -98,7 +98,7 @@ def parts_lines(answer: QuestionAnswer, guess: object, width: int) -> list[Conte
                 ("✓ " if right else "  ", f"{STRONG} $text-success"),
                 (f"{truncate(part.title, label):<{label}}  ", STRONG if right else ""),
                 *meter(part.amount / most, room),
-                f" {part.text:<{WORDS - 2}} " if guessed else f" {part.text}",
+                f" {part.text:<{ANSWER_NUMBER - 2}} " if guessed else f" {part.text}",
                 ("your guess" if guessed else "", "$text-primary"),
             )
         )
@@ -109,33 +109,33 @@ def numbers_lines(kind: QuestionKind, numbers: Sequence[tuple[str, float]], widt
     """Draw a guess and the answers to one numeric question, a bar for each."""
     whole = 1.0 if kind.say is units.percent else 0.0  # shares have a fixed scale
     most = max(whole, *(number for _, number in numbers)) or 1.0
-    room = max(MIN_BAR, min(MAX_BAR, width - WHOSE - WORDS))
+    room = max(MIN_BAR, min(MAX_BAR, width - ANSWER_NAME - ANSWER_NUMBER))
     bars = ((label, meter(number / most, room), kind.say(number)) for label, number in numbers)
-    return [line(f"  {label:<{WHOSE - 2}}", *bar, f" {words}") for label, bar, words in bars]
+    return [line(f"  {label:<{ANSWER_NAME - 2}}", *bar, f" {number}") for label, bar, number in bars]
 
 
 def title(s: RunSubject, width: int) -> Content:
     """Return the title row: the run on the left, its verification on the right."""
     run = s.run
-    words, style = run_labels.verdict(run)
+    result, style = run_labels.verdict(run)
     most = max(width - 24, 12)
     back = "" if s.latest else f"  ({s.back_key}: newest)"
     number = f"RUN {run.id}  "
     which = len(number) + len(run_labels.kernel_and_size(run)) + len(back) + 2
-    if len(words) > min(most, width - which):
-        words = words.split(f" · {run_labels.CHECKSUM}")[0]
-    right = line((words, style)).truncate(most, ellipsis=True)
-    what = run_labels.kernel_words(run, max(width - right.cell_length - len(number) - len(back) - 2, 12))
-    return justify(line((number, f"{STRONG} $text-primary"), (what, STRONG), (back, MUTED)), right, width)
+    if len(result) > min(most, width - which):
+        result = result.split(f" · {run_labels.CHECKSUM}")[0]
+    right = line((result, style)).truncate(most, ellipsis=True)
+    subject = run_labels.describe_kernel(run, max(width - right.cell_length - len(number) - len(back) - 2, 12))
+    return justify(line((number, f"{STRONG} $text-primary"), (subject, STRONG), (back, MUTED)), right, width)
 
 
 def explained(s: RunSubject, width: int, *only: str) -> list[Content]:
     """Return the chosen lines of the summary: reason, bottleneck, next rung."""
-    return verdict_text.explained(s.verdict, width, s.ask, s.next_key, only, s.details) if s.verdict is not None else []
+    return verdict_text.explained(s.verdict, width, s.fix, s.next_key, only, s.details) if s.verdict is not None else []
 
 
 def progress(s: RunSubject, width: int) -> list[Content]:
-    """Return stage, share and time left of a running run (or of its distance summary); else the remarks about its numbers."""
+    """Return stage, share and remaining time of a running run or of its distance summary; for an ended run its remarks."""
     run, progress = s.run, s.run.progress
     running = run.state == "running"
     if not running and progress is None:
@@ -283,8 +283,8 @@ def rank_lines(run: Run, shares: Sequence[RankTime], width: int) -> list[Content
         (SENDS, [f"of a panel to every rank: {link}"] if link is not None else ["of a panel to every rank"]),
         (WAITS, ["for the owner rank to produce the panel", overlap_text(run)]),
     ]
-    for (title, sign, style), words in explanations:
-        first, *others = hanging_indent(title, LABEL, [*filter(None, words)], width, most=MAX_LINES)
+    for (title, sign, style), notes in explanations:
+        first, *others = hanging_indent(title, LABEL, [*filter(None, notes)], width, most=MAX_LINES)
         rows += [line((sign, style), (f" {first.plain[: LABEL - 2]}", MUTED), first[LABEL:]), *others]
     if even is not None:
         rows += hanging_indent("imbalance", LABEL, [f"{units.digits(even)}: maximum / mean work of a rank"], width)
@@ -307,18 +307,18 @@ def outside(s: RunSubject, width: int) -> list[Content]:
         return []
     lines: list[Content] = []
     if (instrumented_repetition := run.instrumented_repetition) is not None:
-        words = [
+        parts = [
             f"{units.duration(instrumented_repetition.seconds)}{' in a CUDA graph' if instrumented_repetition.captured else ''}"
         ]
-        words += [f"median of {instrumented_repetition.passes:,}"] * (instrumented_repetition.passes > 1)
+        parts += [f"median of {instrumented_repetition.passes:,}"] * (instrumented_repetition.passes > 1)
         struck = "strike" if run_labels.is_unreliable(run) else ""
-        lines += hanging_indent("instrumented rep.", label_cells(width), [*words, *instrumentation(run)], width, struck)
-    words = []
+        lines += hanging_indent("instrumented rep.", label_cells(width), [*parts, *instrumentation(run)], width, struck)
+    parts = []
     for stage in OUTSIDE:
         if (seconds := run.stage_seconds(stage.key)) is not None:
             word = stage.copy.upper() if run.backend == "cuda" and stage.copy in ("h2d", "d2h") else stage.short
-            words.append(f"{word} {units.duration(seconds)}{' once' if stage.key == 'compile' else ''}")
-    return lines + hanging_indent("not timed", label_cells(width), words, width, most=4)
+            parts.append(f"{word} {units.duration(seconds)}{' once' if stage.key == 'compile' else ''}")
+    return lines + hanging_indent("not timed", label_cells(width), parts, width, most=4)
 
 
 def meters(s: RunSubject, width: int) -> list[Content]:
@@ -406,18 +406,18 @@ def checked(s: RunSubject, width: int) -> list[Content]:
         lines += hanging_indent("check", label_cells(width), [run.verdict.how], width)
     if run.graph is not None:
         g = run.graph
-        words = [units.vertices(g.vertices), units.counted(g.edges, "edge")]
+        parts = [units.vertices(g.vertices), units.counted(g.edges, "edge")]
         if g.low is not None and g.high is not None:
-            words.append(f"weights {g.low:g}..{g.high:g}")
+            parts.append(f"weights {g.low:g}..{g.high:g}")
         if g.negative_share:
-            words.append(f"{units.percent(g.negative_share)} negative")
-        words += [part for part in (g.name, g.note) if part]
-        lines += hanging_indent("graph", label_cells(width), words, width)
-    e, usual = run.experiment, Experiment()
+            parts.append(f"{units.percent(g.negative_share)} negative")
+        parts += [part for part in (g.name, g.note) if part]
+        lines += hanging_indent("graph", label_cells(width), parts, width)
+    e, defaults = run.experiment, Experiment()
     set_here = [
         f"{field.title.lower()} {text}{' s' * (field.metavar == 'SECONDS')}"
         for field in FIELDS[1:]
-        if (text := field.show(e)) and text not in ("no", "0") and (s.details or text != field.show(usual))
+        if (text := field.show(e)) and text not in ("no", "0") and (s.details or text != field.show(defaults))
     ]
     options = [f"{name} {value}" for name, value in e.options.items()] if s.details else run_labels.chosen_options(e)
     lines += hanging_indent("settings", label_cells(width), [*set_here, *options], width, most=4) if set_here or options else []

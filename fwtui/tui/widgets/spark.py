@@ -9,7 +9,7 @@ BARS = "▁▂▃▄▅▆▇█"
 
 
 def spark(history: Sequence[float | None], low: float, high: float) -> str:
-    """One block per number; where there is none it stays empty."""
+    """Return one block per number, and a space for None and for values that are not finite."""
 
     def block(value: float | None) -> str:
         if value is None or not math.isfinite(value) or high <= low:

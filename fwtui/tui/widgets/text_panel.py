@@ -15,7 +15,7 @@ from fwtui.common.text import truncate
 Subject = TypeVar("Subject")
 Piece = str | Content | tuple[str, str]  # plain text, Content, or text with a style made of theme variables
 
-USUAL_WIDTH = 80
+DEFAULT_WIDTH = 80
 MUTED = "dim"
 STRONG = "bold"
 VEILED = "-veiled"  # the class of a hidden widget that keeps its space
@@ -71,14 +71,14 @@ def hanging_indent(label: str, indent: int, parts: Sequence[str], width: int, st
     return [line((f"{label if place == 0 else '':<{indent}}", MUTED), part.stylize(style)) for place, part in enumerate(lines)]
 
 
-def indented(head: Content, words: str, width: int, style: str = "") -> list[Content]:
+def indented(head: Content, text: str, width: int, style: str = "") -> list[Content]:
     """Wrap a text below itself, after a head."""
-    first, *others = Content(words).wrap(max(width - head.cell_length, 12)) or [Content("")]
+    first, *others = Content(text).wrap(max(width - head.cell_length, 12)) or [Content("")]
     return [line(head, first.stylize(style)), *(line(" " * head.cell_length, other.stylize(style)) for other in others)]
 
 
 class TextPanel(Widget, Generic[Subject]):
-    """One subject as lines, or NOTHING if it is None. An equal subject costs nothing."""
+    """The lines of one subject, or NOTHING if it is None; showing an equal subject costs nothing."""
 
     DEFAULT_CSS = "TextPanel { height: auto; width: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }"
     NOTHING: ClassVar[Sequence[Content]] = ()
@@ -88,12 +88,12 @@ class TextPanel(Widget, Generic[Subject]):
         self.subject = subject
         self._lines: list[Content] = []
         self._width = -1
-        self._laid_out: tuple[int, int] | None = None  # the width that the layout gave it last, and how many lines that made
+        self._laid_out: tuple[int, int] | None = None  # width and number of lines at the last layout
 
     @property
     def lines(self) -> Sequence[Content]:
         """The lines for the present width; for USUAL_WIDTH before the first layout."""
-        return self._drawn(self.size.width or USUAL_WIDTH)
+        return self._drawn(self.size.width or DEFAULT_WIDTH)
 
     def show(self, subject: Subject) -> None:
         """Replace the subject."""
@@ -107,7 +107,7 @@ class TextPanel(Widget, Generic[Subject]):
         self._width = -1
         now = self.lines
         # the layout may be newer than the size
-        width, height = self._laid_out or (self.size.width or USUAL_WIDTH, len(before))
+        width, height = self._laid_out or (self.size.width or DEFAULT_WIDTH, len(before))
         moved = len(now) != len(before) or len(self._drawn(width)) != height
         # == of two Contents compares only their text
         if self.size.width and not moved and all(new.is_same(old) for new, old in zip(now, before, strict=True)):
@@ -135,7 +135,7 @@ class TextPanel(Widget, Generic[Subject]):
 
 
 class Update(TextPanel[tuple[str, ...]]):
-    """Sentences, each on lines of its own, what follows a gap under itself; the first one matters most."""
+    """Sentences on separate lines, the first one in bold; text after a gap of two spaces wraps below itself."""
 
     def draw(self, subject: tuple[str, ...], width: int) -> Sequence[Content]:
         rows: list[Content] = []

@@ -46,7 +46,7 @@ def bars(assessment: Assessment, width: int) -> list[Content]:
 def explained(
     assessment: Assessment,
     width: int,
-    ask: str = "",
+    fix: str = "",
     key: str = "",
     only: Collection[str] = LABELS,
     sourced: bool = False,
@@ -58,16 +58,16 @@ def explained(
     offer = f"{key}: try it" if key and assessment.next is not None else ""
     rows: list[Content] = []
     before = ""
-    for label, words in ((label, words) for label, words in assessment.parts(ask, sourced) if label in only):
-        rows += _labelled(label if label != before else "", words, width, offer if label == NEXT else "")
+    for label, text in ((label, text) for label, text in assessment.parts(fix, sourced) if label in only):
+        rows += _labelled(label if label != before else "", text, width, offer if label == NEXT else "")
         before = label
     return rows
 
 
-def _labelled(label: str, words: str, width: int, offer: str = "") -> list[Content]:
+def _labelled(label: str, text: str, width: int, offer: str = "") -> list[Content]:
     """Return a label with text that wraps below itself, and an offer after it, on a separate line if there is no room."""
     room = max(width - LABEL, 10)
-    parts: Sequence[Content] = Content(words).wrap(room)
+    parts: Sequence[Content] = Content(text).wrap(room)
     if offer:
         last, more = parts[-1], line("  ", (f"[{offer}]", "$text-primary"))
         fits = last.cell_length + more.cell_length <= room

@@ -183,7 +183,7 @@ def test_an_odd_message_ends_its_visit_alone(messages: tuple[str, ...]) -> None:
                 await processes(server, 0)
         async with visiting(address) as other:
             await other.send_str('["stdin", "?"]')
-            await shown(other, b"Keys and words")
+            await shown(other, b"Keys and glossary")
 
     with serving("lecture-tiles") as (address, server):
         asyncio.run(visit(address, server))
