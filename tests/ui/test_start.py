@@ -102,7 +102,7 @@ async def test_the_last_session_is_offered_and_continued(live: FakeLive) -> None
         shown = await go(pilot)
         assert app.view is not None and app.view.baseline == 1 and "baseline" in shown
         assert "RUN 2" in shown and words not in shown
-        assert "no last session to go on with" in await go(pilot, "X")
+        assert "no last session exists" in await go(pilot, "X")
 
 
 async def test_a_kernel_that_cannot_run_here_is_not_restored(live: FakeLive) -> None:
