@@ -62,19 +62,13 @@ def run_dashboard(
         from fwtui.tui.frame.appearance import load_appearance
 
         first = experiment or first_steps(hardware.driver_present())[0]
-        saved_state = ui_state.load() if settings is not None and settings.text("keep_sessions") == "yes" else None
-        if saved_state is not None and live.recorder is None:
+        saved = ui_state.load() if settings is not None and settings.text("keep_sessions") == "yes" else None
+        if saved is not None and live.recorder is None:
             live.keep()
         if place == "learn":  # continue at the last step
-            lesson = lesson or (saved_state.course if saved_state is not None else "") or "1"
+            lesson = lesson or (saved.course if saved is not None else "") or "1"
         app = FwtuiApp(
-            live,
-            first,
-            last_resort=live.kill,
-            look=load_appearance(settings),
-            place=place,
-            lesson=lesson,
-            saved_state=saved_state,
+            live, first, last_resort=live.kill, look=load_appearance(settings), place=place, lesson=lesson, saved_state=saved
         )
         _run(app)
         reason = "signal" if app.left_by_signal else "closed" if not app.return_code else "error"

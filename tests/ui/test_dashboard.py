@@ -146,7 +146,7 @@ async def test_the_next_rung_is_offered_and_run_on_the_same_graph(dashboard: Fwt
             screen.query_one(HistoryTable).focus()
             await proceed(pilot, key)
             assert [(e.kernel, e.n) for e in live.started[-2:]] == [("serial", n), ("tiled-cpu", n)]
-        assert "nothing on the ladder is known to be faster here" in await go(pilot, "n")
+        assert "no rung of the ladder is predicted to be faster" in await go(pilot, "n")
 
 
 async def test_wrong_numbers_are_struck_through_and_a_simulated_run_shows_no_time(dashboard: FwtuiApp, live: FakeLive) -> None:

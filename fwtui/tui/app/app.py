@@ -109,7 +109,7 @@ class FwtuiApp(Survivor):
         self.source = source
         self.left_by_signal = False
         self.experiment = experiment or Experiment()
-        self._saved_state, self._remembered_at = saved_state, 0.0
+        self._saved, self._remembered_at = saved_state, 0.0
         self._replay = replay
         self.refusal: str | None = None  # why the session could not be opened
         self._how = {"speed": speed, "start": start, "max_gap": max_gap}
@@ -193,11 +193,9 @@ class FwtuiApp(Survivor):
         self.set_keymap(self.look.keymap)
         if self.source is not None:
             view = View(self.source.model, self.source, experiment=self.experiment, found=self._found, lesson=self._lesson)
-            if self._saved_state is not None:
-                self._saved_state.begin(view, self.experiment)
-                view.find_earlier = (
-                    partial(self._saved_state.earlier, self.source.model) if self.source.recorder is None else None
-                )
+            if self._saved is not None:
+                self._saved.begin(view, self.experiment)
+                view.find_earlier = partial(self._saved.earlier, self.source.model) if self.source.recorder is None else None
             self.views.enter(view)
         if self._replay is not None or self.source is None:
             self._start_clock()  # a tick opens the recording
@@ -362,8 +360,8 @@ class FwtuiApp(Survivor):
     def _remember(self) -> None:
         """Save the state of the dashboard."""
         self._remembered_at = time.monotonic()
-        if self._saved_state is not None:
-            self._saved_state = self._saved_state.after(self.views.views[0], self.experiment)
+        if self._saved is not None:
+            self._saved = self._saved.after(self.views.views[0], self.experiment)
 
     @property
     def _going(self) -> bool:

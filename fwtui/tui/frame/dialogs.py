@@ -134,11 +134,8 @@ class HelpScreen(Dialog):
             [row for title, rows in part for row in ((line((title, STRONG)), ""), *rows, (line(""), ""))]
             for part in ((*keys, *sections), (glossary,))
         )
-        super().__init__(
-            "Keys and glossary",
-            ScrollableText(*parts),
-            hint=f"{{key[help.words]}}: the glossary · ctrl+p: all actions · {CLOSES}",
-        )
+        hint = f"{{key[help.words]}}: the glossary · ctrl+p: all actions · {CLOSES}"
+        super().__init__("Keys and glossary", ScrollableText(*parts), hint=hint)
 
     def action_words(self) -> None:
         """Scroll to the glossary, and from it back to the keys."""
