@@ -54,7 +54,7 @@ class Reproduction:
         self._live.mark(f"{END}{self.paper.name}")
         if self._records and (recorder := self._live.recorder) is not None:
             self._live.stop_recording()
-            self._live.tell(events.Notice(t=self._live.now, text=f"recorded {recorder.path}"))
+            self._live.emit(events.Notice(t=self._live.now, text=f"recorded {recorder.path}"))
 
     def count(self) -> None:
         """Profile the kernels whose hardware counters the claims can use."""

@@ -22,8 +22,8 @@ class Corrupt(ValueError):
 
 def os_error_reason(error: Exception) -> str:
     """Return the operating system's reason without numbers and paths: "no space left on device"."""
-    words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return words[:1].lower() + words[1:]
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return text[:1].lower() + text[1:]
 
 
 @contextmanager

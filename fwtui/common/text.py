@@ -24,11 +24,11 @@ def quoted(text: str) -> str:
     return repr(excerpt(text))
 
 
-def suggest(text: str, words: Iterable[str]) -> str:
+def suggest(text: str, choices: Iterable[str]) -> str:
     """Return the hint for an unknown name: the most similar one, or a list of some of the accepted names."""
     from difflib import SequenceMatcher  # imported only after a mistake
 
-    candidates, wrong = list(dict.fromkeys(words)), text[:QUOTED].strip().lower()
+    candidates, wrong = list(dict.fromkeys(choices)), text[:QUOTED].strip().lower()
 
     def likeness(word: str) -> float:
         beginnings = {len(word), len(wrong) if len(wrong) >= MIN_BEGINNING else len(word)}

@@ -1,1 +1,1 @@
-"""Runs the steps of a plan, on the CPU or on a GPU, and verifies the result."""
+"""Execution of a plan's steps on the CPU or on a GPU, and verification of the result."""

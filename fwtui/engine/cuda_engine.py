@@ -1,4 +1,4 @@
-"""CUDA: streams for lanes, events for clocks, and the same launches either eager or captured in a graph."""
+"""The GPU engine: CUDA streams, event timing, and launches that are either eager or captured in a graph."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cuda import core
 
 from fwtui.common.gc_pause import paused
-from fwtui.engine.engine import Check, Engine, PhaseRun, PhaseStretch, StretchTimes, Tell, TimedRun
+from fwtui.engine.engine import Check, Engine, PhaseRun, PhaseStretch, Report, StretchTimes, TimedRun
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui_kernels.compiled import driver_calls
 from fwtui_kernels.plan import Buffers, Program, Step, Target
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 cuda: Any = core  # a package of compiled modules
 GRAPH = "graph"
-TELL_EVERY = 0.05  # seconds between checks of a warm-up's progress
+REPORT_EVERY = 0.05  # seconds between checks of a warm-up's progress
 
 
 def capture_graph(launch: Callable[[], object], stream: Any) -> Any:
-    """Capture launches once, with the addresses at this time, in a cuda.core Graph that is ready to launch."""
+    """Capture launches once, with the current addresses, in a cuda.core Graph that is ready to launch."""
     builder = stream.create_graph_builder()
     with paused():  # memory that garbage collection frees would end the capture
         builder.begin_building("thread_local")
@@ -35,15 +35,15 @@ def capture_graph(launch: Callable[[], object], stream: Any) -> Any:
             launch()
             builder.end_building()
         except BaseException:
-            with suppress(Exception):  # what failed may have invalidated the capture
+            with suppress(Exception):  # the failure may have invalidated the capture
                 builder.close()
             raise
-    # without node priorities all nodes run at the priority of the launching stream, and no lane goes first
+    # without node priorities all nodes run at the priority of the launching stream, and no lane has precedence
     return builder.complete(cuda.graph.GraphCompleteOptions(upload_stream=stream, use_node_priority=True))
 
 
 def event_timer(stream: Any, launch: Callable[..., object]) -> Callable[..., float]:
-    """Return a function that launches, and returns the seconds on the GPU."""
+    """Return a function that launches and returns the elapsed GPU seconds."""
     begin, end = _clock(stream), _clock(stream)
 
     def burst(*arguments: Any) -> float:
@@ -57,18 +57,18 @@ def event_timer(stream: Any, launch: Callable[..., object]) -> Callable[..., flo
 
 
 def _clock(stream: Any) -> Any:
-    """Return an event that notes the time at which its stream reaches it."""
+    """Record and return an event that stores the time at which its stream reaches it."""
     return stream.record(options=cuda.EventOptions(timing_enabled=True))
 
 
 def _fill(out: Any, recipe: Recipe) -> None:
-    from fwtui.engine.generate_cuda import fill  # which brings numba
+    from fwtui.engine.generate_cuda import fill  # imports numba
 
     fill(out, recipe)
 
 
 class CudaEngine(Engine):
-    """An engine for one GPU. Lane 0 is `stream`; further lanes have separate streams, with higher priority for higher lanes."""
+    """The engine of one GPU. Lane 0 is `stream`; other lanes have separate streams, with higher priority for higher lanes."""
 
     timed = True
 
@@ -89,7 +89,7 @@ class CudaEngine(Engine):
             )
 
     def facts(self, t: float) -> Device:
-        """The GPU's facts from CUDA; peak bandwidth is memory clock x 2 (double data rate) x bus width."""
+        """Return the GPU's facts from CUDA; peak bandwidth is memory clock x 2 (double data rate) x bus width."""
         from fwtui.stream.events import Device
 
         gpu = self.gpu.properties
@@ -116,17 +116,17 @@ class CudaEngine(Engine):
 
     def activate(self) -> None:
         with self._device_words():
-            cuda.Device(self.device.index).set_current()  # each thread has its own object for a device
+            cuda.Device(self.device.index).set_current()  # cuda.core has one Device object per thread
 
     def free_bytes(self) -> int:
-        self.synchronize()  # which gives back what has been freed
+        self.synchronize()  # also frees memory whose release is pending
         return driver_calls.memory_sizes()[0]
 
     def synchronize(self) -> None:
         for stream in (cuda.LEGACY_DEFAULT_STREAM, *self._lanes.values()):
             stream.sync()
 
-    def warm_up(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check, tell: Tell) -> None:
+    def warm_up(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check, report: Report) -> None:
         launched, batch = 0, 1
         while launched < len(plan):
             steps = plan[launched : launched + batch]
@@ -136,9 +136,9 @@ class CudaEngine(Engine):
                 program.launch(step, buffers, self.stream)
             self.stream.sync()
             launched += len(steps)
-            tell(launched)
+            report(launched)
             seconds = time.perf_counter() - begin
-            batch = max(1, min(2 * batch, int(batch * TELL_EVERY / max(seconds, 1e-6))))
+            batch = max(1, min(2 * batch, int(batch * REPORT_EVERY / max(seconds, 1e-6))))
 
     def timed_repetition(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> TimedRun:
         start = event_timer(self.stream, self._launching(partial(self._launch_lanes, program, plan, buffers), mode))
@@ -167,7 +167,7 @@ class CudaEngine(Engine):
                     program.launch(step, buffers, self.stream)
                 record(clock)
 
-        # with eager launches, gaps between them would count as phases at small sizes
+        # with eager launches, the gaps between them would count as phases at small sizes
         start = self._launching(all_steps, mode)
 
         def run(check: Check) -> StretchTimes:
@@ -179,7 +179,7 @@ class CudaEngine(Engine):
         return run
 
     def _launching(self, all_steps: Callable[[Check], None], mode: str) -> Callable[[Check], None]:
-        """A function that starts all steps, eagerly or as a captured graph; a capture is not interrupted."""
+        """Return a function that starts all steps, eagerly or as a captured graph; a capture is not interrupted."""
         if mode != GRAPH:
             return all_steps
         graph = capture_graph(lambda: all_steps(lambda: None), self.stream)
@@ -189,12 +189,12 @@ class CudaEngine(Engine):
         if lane not in self._lanes:
             # lower is more urgent: blocks of such a stream get free multiprocessors first, also in a graph
             priority = max(-lane, driver_calls.most_urgent_priority())
-            # it waits for the default stream, on which arrays are made that no stream is named for
+            # it waits for the default stream, which creates arrays for which no stream was given
             self._lanes[lane] = self.gpu.create_stream(options=cuda.StreamOptions(nonblocking=False, priority=priority))
         return self._lanes[lane]
 
     def _launch_lanes(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check) -> None:
-        """Launch all steps on their lanes, with event record and wait for `after`. Eager and captured runs share this code."""
+        """Launch all steps on their lanes, with event record and wait for `after`, both eagerly and inside a capture."""
         awaited = {earlier for step in plan for earlier in step.after}
         forked = {0}
         fork = self.stream.record() if any(step.lane for step in plan) else None

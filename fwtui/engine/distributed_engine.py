@@ -1,6 +1,6 @@
-"""One matrix over several processes: orders, which every rank executes, and the engine and program that issue them.
+"""One matrix over several processes: orders that every rank executes, and the engine and program that issue them.
 
-Rank 0 has a run's matrix and its result; the others follow its orders, each with the same plan and its own rows.
+Rank 0 has a run's matrix and its result; the other ranks execute its orders, each with the same plan and its own rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import psutil
 from msgspec import Struct
 
 from fwtui.common.errors import Refused
-from fwtui.engine.engine import Check, Engine, PhaseRun, PhaseStretch, StretchTimes, Tell, TimedRun, stretches
+from fwtui.engine.engine import Check, Engine, PhaseRun, PhaseStretch, Report, StretchTimes, TimedRun, stretches
 from fwtui.engine.links import BLOCK, Channel, RankLink
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.requests import Reply
@@ -29,7 +29,7 @@ Value = TypeVar("Value")
 
 
 def steps_of_rank(plan: Sequence[Step], rank: int) -> list[Step]:
-    """The steps that a rank launches; of the earlier steps they wait for, those of its own."""
+    """Return the steps that a rank launches; their dependencies are limited to the rank's own steps."""
     places = {index: place for place, index in enumerate(i for i, step in enumerate(plan) if step.rank in (rank, EVERY))}
     return [replace(plan[i], after=tuple(places[a] for a in plan[i].after if a in places)) for i in places]
 
@@ -40,7 +40,7 @@ def stretch_of_rank(stretch: PhaseStretch, rank: int) -> PhaseStretch:
 
 
 def add_wait_stretches(plan: Sequence[Step]) -> list[PhaseStretch]:
-    """The plan's stretches, and an empty one after each broadcast for the time in which a rank waits for the others."""
+    """Return the plan's stretches, with an empty one after each broadcast for the time in which a rank waits for the others."""
     found: list[PhaseStretch] = []
     for stretch in stretches(plan):
         found.append(stretch)
@@ -50,9 +50,9 @@ def add_wait_stretches(plan: Sequence[Step]) -> list[PhaseStretch]:
 
 
 def separate_waits(parts: Sequence[PhaseStretch], ranks: Sequence[list[float]]) -> StretchTimes:
-    """The ranks' seconds, with the time in which they waited for others moved from a broadcast to the stretch after it.
+    """Return the ranks' seconds, with waiting time moved from each broadcast to the stretch after it.
 
-    The last to come waits for nobody: a broadcast takes as long as the shortest one of any rank.
+    The last rank to arrive does not wait, so a broadcast takes as long as the shortest one of any rank.
     """
     apart = [list(seconds) for seconds in ranks]
     for i, part in enumerate(parts):
@@ -80,7 +80,7 @@ class RankState:
         self.target = replace(engine.target, rank=self.rank, link=link)
 
     def free(self) -> None:
-        """Forget the buffers, and the passes that hold them."""
+        """Release the buffers, and the repetitions that hold them."""
         for name in ("buffers", "timed", "timed_parts"):
             self.__dict__.pop(name, None)
 
@@ -89,12 +89,12 @@ class RankState:
         self.program.load(rows, self.buffers, self.engine.stream)
 
     def result(self) -> np.ndarray:
-        """This rank's rows of the result, possibly in the program's own memory."""
+        """Return this rank's rows of the result, possibly in the program's own memory."""
         fetch = self.program.result if self.program.home == "host" else self.program.unload
         return fetch(self.buffers, self.engine.stream)
 
     def scattered(self, matrix: Any) -> np.ndarray:
-        """This rank's rows of a matrix that rank 0 has, or makes rows of when they are asked for; None in the others."""
+        """Return this rank's rows of a matrix that rank 0 has or generates by rows; None in the other ranks."""
         shape = self.program.shape
         rows = np.empty((RankRows(shape, self.rank).count, shape.n), shape.dtype)
         for owner, mine, whole in self.blocks():
@@ -112,13 +112,13 @@ class RankState:
         self.link.finish()
         self.engine.synchronize()
 
-    def warm_up(self, tell: Tell = lambda launched: None) -> None:
+    def warm_up(self, report: Report = lambda launched: None) -> None:
         self.channel.barrier()
-        self.engine.warm_up(self.program, steps_of_rank(self.plan, self.rank), self.buffers, _never, tell)
+        self.engine.warm_up(self.program, steps_of_rank(self.plan, self.rank), self.buffers, _never, report)
         self.link.finish()
 
     def blocks(self) -> Iterator[tuple[int, slice, slice]]:
-        """All rows in blocks of a message: their rank, their place among its rows, and in the matrix."""
+        """Yield all rows in blocks of a message: rank, slice of the rank's rows, slice of the matrix."""
         shape = self.program.shape
         most = max(1, BLOCK // (shape.n * shape.itemsize))
         for rank in range(shape.ranks):
@@ -127,7 +127,7 @@ class RankState:
 
 
 def _never() -> None:
-    """A rank that stopped alone inside a pass would leave the others waiting."""
+    """Ignore cancellation: a rank that stopped inside a repetition would leave the others waiting."""
 
 
 class Order(Struct, Generic[Value], tag=True):
@@ -142,7 +142,7 @@ class EndOrder(Order[None]):
 
 
 class FreeBytes(Order["tuple[int, int]"]):
-    """Free memory for a rank's rows, of its GPU or its host, and its part of its host's free memory."""
+    """Return the free memory for a rank's rows, of its GPU or its host, and its share of its host's free memory."""
 
     def execute(self, work: RankState) -> tuple[int, int]:
         here = work.channel.ranks[work.rank].host
@@ -168,7 +168,7 @@ class Build(Order[None]):
         kernel = kernel_named(self.kernel)
         if refusal := kernel.lacks(self.shape, work.target):
             raise Refused(refusal)
-        work.free()  # so that two matrices are never in memory at once
+        work.free()  # never two matrices in memory
         work.plan = list(kernel.plan(self.shape, False))
         work.program = kernel.build(self.shape, work.target)
 
@@ -184,14 +184,14 @@ class Free(Order[None]):
 
 
 class Load(Order[None]):
-    """Load a matrix that rank 0 has."""
+    """Load a matrix from rank 0."""
 
     def execute(self, work: RankState) -> None:
         work.load(work.scattered(None))
 
 
 class LoadMapped(Order[None]):
-    """Load a matrix from a file that all ranks map into memory, and that takes the result in place of it."""
+    """Load a matrix from a file that all ranks map into memory; the result overwrites it."""
 
     path: str
 
@@ -212,7 +212,7 @@ class Restore(Order[None]):
 
 
 class Unload(Order["np.ndarray | None"]):
-    """Rank 0 gets the result."""
+    """Gather the result in rank 0."""
 
     def execute(self, work: RankState) -> np.ndarray | None:
         shape = work.program.shape
@@ -230,7 +230,7 @@ class Unload(Order["np.ndarray | None"]):
 
 
 class Compile(Order[None]):
-    """Launch one step of each op. On CPUs one rank of a host goes first, and the others find in the cache what it compiled."""
+    """Launch one step of each op. On CPUs, one rank of a host compiles first and the others read its cache."""
 
     def execute(self, work: RankState) -> None:
         steps = steps_of_rank(work.plan, work.rank)
@@ -254,7 +254,7 @@ class WarmUp(Order[None]):
 
 
 class PrepareTimed(Order[None]):
-    """Prepare passes that are launched as `mode` says."""
+    """Prepare repetitions with launch mode `mode`."""
 
     mode: str
 
@@ -263,7 +263,7 @@ class PrepareTimed(Order[None]):
 
 
 class RunTimed(Order[float]):
-    """A pass; its seconds."""
+    """Run a timed repetition; return its seconds."""
 
     def execute(self, work: RankState) -> float:
         work.engine.synchronize()
@@ -274,7 +274,7 @@ class RunTimed(Order[float]):
 
 
 class PreparePhases(Order[None]):
-    """Prepare passes with a clock around each stretch."""
+    """Prepare instrumented repetitions."""
 
     mode: str
 
@@ -285,12 +285,12 @@ class PreparePhases(Order[None]):
 
 
 class RunPhases(Order["list[float]"]):
-    """Such a pass; the seconds of every stretch, also of those in which others work."""
+    """Run an instrumented repetition; return the seconds of every stretch, including those of other ranks."""
 
     def execute(self, work: RankState) -> list[float]:
         work.engine.synchronize()
         work.channel.barrier()
-        work.link.overlaps = False  # otherwise the wait for a panel would be in the phase after it
+        work.link.overlaps = False  # otherwise the wait for a panel would count in the phase after it
         try:
             seconds = iter(work.timed_parts(_never).seconds)
         finally:
@@ -299,7 +299,7 @@ class RunPhases(Order["list[float]"]):
         return [next(seconds) if part.steps else 0.0 for part in work.parts]
 
 
-# those of a run; `solve` has more
+# the orders of a run; `solve` has additional ones
 ORDERS = (
     EndOrder | FreeBytes | Synchronize | Build | Allocate | Free | Load | LoadMapped | UnloadMapped | Restore | Unload
     | Compile | WarmUp | PrepareTimed | RunTimed | PreparePhases | RunPhases
@@ -311,12 +311,12 @@ def encode_order(order: Order[Any] | Reply) -> bytes:
 
 
 def decode_order(order: bytes | bytearray, orders: Any = ORDERS) -> Order[Any]:
-    """Raises msgspec.MsgspecError; fed only by this program's own ranks."""
+    """Decode an order. Raises msgspec.MsgspecError; its input comes only from this program's own ranks."""
     return msgspec.msgpack.decode(order, type=orders)
 
 
 def reply_of(work: Callable[[], Any]) -> Reply:
-    """The return value of an order, or the reason for a refusal."""
+    """Return the reply with an order's return value, or with the reason for a refusal."""
     try:
         return Reply(work())
     except Refused as refusal:
@@ -324,7 +324,7 @@ def reply_of(work: Callable[[], Any]) -> Reply:
 
 
 def run_order_loop(channel: Channel, work: RankState, orders: Any = ORDERS) -> None:
-    """Do what rank 0 says until it ends the job."""
+    """Execute the orders of rank 0 until it ends the job."""
     work.engine.activate()
     while not isinstance(order := decode_order(channel.next_order(), orders), EndOrder):
         with channel.busy():
@@ -332,14 +332,14 @@ def run_order_loop(channel: Channel, work: RankState, orders: Any = ORDERS) -> N
 
 
 class DistributedEngine(Engine):
-    """The engine of all ranks, for a process that gives them orders."""
+    """The engine of all ranks, for a process that issues orders."""
 
     @abstractmethod
     def replies_to(self, order: Order[Any], work: Callable[[], Any] | None = None) -> list[Reply]:
-        """Have all ranks do it (rank 0 in its own way, if it has one)."""
+        """Execute the order on all ranks; rank 0 runs `work` instead, if given."""
 
     def on_all_ranks(self, order: Order[Value], work: Callable[[], Value] | None = None) -> list[Value]:
-        """Return the replies of all ranks. Raises Refused with the number of the rank that refuses."""
+        """Return the values of all ranks. Raises Refused with the number of the rank that refuses."""
         replies = self.replies_to(order, work)
         for rank, reply in zip(self.ranks, replies, strict=True):
             if reply.refusal:
@@ -385,7 +385,7 @@ class DistributedEngine(Engine):
 
 
 class RankZeroEngine(DistributedEngine):
-    """The engine of all ranks in rank 0, which does its part of the work itself."""
+    """The engine of all ranks, in rank 0; it also executes its own share of the work."""
 
     def __init__(self, channel: Channel, work: RankState):
         engine = work.engine
@@ -407,16 +407,16 @@ class RankZeroEngine(DistributedEngine):
         self.on_all_ranks(Build(kernel.id, shape))
         return DistributedProgram(self, shape, self.work)
 
-    def warm_up(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check, tell: Tell) -> None:
+    def warm_up(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check, report: Report) -> None:
         places = [index for index, step in enumerate(plan) if step.rank in (0, EVERY)]
         check()
-        self.on_all_ranks(WarmUp(), lambda: self.work.warm_up(lambda launched: tell(places[launched - 1] + 1)))
+        self.on_all_ranks(WarmUp(), lambda: self.work.warm_up(lambda launched: report(places[launched - 1] + 1)))
         check()
 
 
 @dataclass
 class DistributedProgram(Program):
-    """A program whose rows are with all ranks."""
+    """A program whose rows are distributed over all ranks."""
 
     engine: DistributedEngine
     shape: Shape
@@ -424,7 +424,7 @@ class DistributedProgram(Program):
 
     def allocate(self) -> Buffers:
         self.engine.on_all_ranks(Allocate())
-        return []  # each rank has its own
+        return []  # each rank allocates its own
 
     def free(self) -> None:
         self.engine.on_all_ranks(Free())

@@ -1,4 +1,4 @@
-"""Runs and times a plan's steps: the engine protocol, the host's engine, and stretches of a plan that share a clock."""
+"""Execution and timing of a plan's steps: the engine protocol, the host's engine, and timed stretches of a plan."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from fwtui.experiment.device import DeviceId
 from fwtui_kernels.plan import Buffers, Cost, Kernel, Program, Shape, Step, Target
 
-if TYPE_CHECKING:  # `solve` does without them
+if TYPE_CHECKING:  # `solve` does not need them
     from fwtui.experiment.generate import Fill
     from fwtui.stream.events import Device, RankOf
 
@@ -21,12 +21,12 @@ class Cancelled(Exception):
 
 
 Check = Callable[[], None]  # raises Cancelled
-Tell = Callable[[int], None]  # takes the number of steps known to be finished
+Report = Callable[[int], None]  # takes the number of steps that have finished
 
 
 @dataclass(frozen=True, slots=True)
 class PhaseStretch:
-    """Consecutive steps of one phase: they share one pair of clock readings."""
+    """Consecutive steps of one phase, timed by one pair of clock readings."""
 
     phase: str
     steps: tuple[Step, ...]
@@ -37,16 +37,16 @@ class PhaseStretch:
 
 
 def stretches(plan: Sequence[Step]) -> list[PhaseStretch]:
-    """The plan in serial order, split at changes of phase."""
+    """Return the plan in serial order, split at changes of phase."""
     return [PhaseStretch(phase, tuple(steps)) for phase, steps in groupby(plan, key=lambda s: s.phase)]
 
 
 class StretchTimes(NamedTuple):
-    """Seconds of each stretch of a plan; with several ranks their mean, and those of each."""
+    """Seconds of each stretch of a plan; with several ranks their mean, and those of each rank."""
 
     seconds: list[float]
     ranks: tuple[list[float], ...] = ()
-    cpu: list[float] | None = None  # CPU seconds of this process, where it computes
+    cpu: list[float] | None = None  # CPU seconds of this process, if the plan runs on the CPU
 
     @property
     def total(self) -> float:
@@ -55,7 +55,7 @@ class StretchTimes(NamedTuple):
 
 # runs the plan once: seconds from the first step's start to the last one's end; may raise Cancelled
 TimedRun = Callable[[Check], float]
-PhaseRun = Callable[[Check], StretchTimes]  # the same by stretch
+PhaseRun = Callable[[Check], StretchTimes]  # runs the plan once: seconds of each stretch
 
 
 class Engine(Protocol):
@@ -68,27 +68,27 @@ class Engine(Protocol):
     target: Target
     stream: Any
     timed: bool
-    name: str = ""  # of its GPU
-    fill: Fill | None = None  # a faster way to generate large graphs, if there is one
+    name: str = ""  # name of the GPU
+    fill: Fill | None = None  # a faster way to generate large graphs, if available
     ranks: tuple[RankOf, ...] = ()  # the processes that share a matrix, if there are several
-    elsewhere: bool = False  # whether its programs are compiled and run in other processes only
+    elsewhere: bool = False  # True if its programs are compiled and run only in other processes
 
     def activate(self) -> None:
         """Make its device current in this process."""
 
     def facts(self, t: float) -> Device | None:
-        """The facts of its GPU, as an event at `t`."""
+        """Return the facts of its GPU as an event at `t`; None for a CPU."""
         return None
 
     def free_bytes(self) -> int | None:
-        """Free device memory; None if programs use host memory."""
+        """Return the free device memory in bytes; None if programs use host memory."""
         return None
 
     def synchronize(self) -> None:
         """Wait until everything launched has finished."""
 
     def build(self, kernel: Kernel, shape: Shape) -> Program:
-        """The kernel's program for its device. Raises Refused."""
+        """Build the kernel's program for its device. Raises Refused."""
         return kernel.build(shape, self.target)
 
     def compile(self, program: Program, plan: Sequence[Step], buffers: Buffers) -> None:
@@ -100,15 +100,15 @@ class Engine(Protocol):
         """Return the stretches of the plan that the instrumented repetition times."""
         return stretches(plan)
 
-    def warm_up(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check, tell: Tell) -> None:
-        """Run the plan once, untimed, reporting progress."""
+    def warm_up(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check, report: Report) -> None:
+        """Run the plan once, untimed, with progress reports."""
 
     def timed_repetition(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> TimedRun:
-        """The plan with a clock around all of it, launched as `mode` says."""
+        """Prepare the plan for timing as a whole, launched as `mode` says."""
         ...
 
     def instrumented_repetition(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhaseRun:
-        """The plan on one lane with a clock around each stretch."""
+        """Prepare the plan for timing each stretch, on one lane."""
         ...
 
 
@@ -121,11 +121,11 @@ class HostEngine(Engine):
         self.stream = stream
         self.timed = target.backend == "cpu"
 
-    def warm_up(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check, tell: Tell) -> None:
+    def warm_up(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check, report: Report) -> None:
         for index, step in enumerate(plan):
             check()
             program.launch(step, buffers, self.stream)
-            tell(index + 1)
+            report(index + 1)
 
     def timed_repetition(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> TimedRun:
         timed = self.instrumented_repetition(program, [PhaseStretch("all", tuple(plan))], buffers, mode)
@@ -146,7 +146,7 @@ class HostEngine(Engine):
 
 
 def one_of_each_op(plan: Sequence[Step]) -> Iterable[Step]:
-    """The first step of every op: launching them compiles everything."""
+    """Return the first step of every op: launching these compiles everything."""
     first: dict[str, Step] = {}
     for step in plan:
         first.setdefault(step.op, step)

@@ -11,7 +11,7 @@ from fwtui_kernels.plan import Target
 
 
 def engine_for(device: DeviceId) -> Engine:
-    """This process's engine for that device, opened once and made current. In a process of the simulator GPUs are simulated."""
+    """Open this process's engine of that device once, and make it current. In simulator processes, GPUs use a host engine."""
     if device.backend != "cpu":
         simulated = device.simulated or SIMULATED
         device = device.on("simulator" if simulated else "cuda")

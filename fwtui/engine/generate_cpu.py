@@ -1,6 +1,6 @@
-"""The generator compiled for the CPU. Only the worker imports this: it brings numba.
+"""The graph generator, compiled for the CPU. Only the worker imports this module, because it imports numba.
 
-Numba's disk cache watches this file alone: touch it after a change to hashing.py.
+Numba's disk cache checks only this file: touch it after a change to hashing.py.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from fwtui.experiment.generate import Recipe
 from fwtui.experiment.hashing import ONE, ZERO, functions
 from fwtui_kernels.compiled.locked_njit import njit
 
-ALONE = 128  # vertices up to which one core is faster than all
+MAX_SINGLE_CORE = 128  # vertices up to which one core is faster than all cores
 _compiled = functions(njit(inline="always"))
 cell_hash, toss, scaled = _compiled.cell_hash, _compiled.toss, _compiled.scaled
 cell_index, shuffle, linked = _compiled.cell_index, _compiled.shuffle, _compiled.linked
 
 
 def fill(out: np.ndarray, recipe: Recipe) -> None:
-    """Write the graph into out (n, n) of the recipe's type, on all cores unless calling them takes longer than the work."""
-    (_fill if len(out) > ALONE else _fill_small)(out, recipe.potentials, recipe.rule)
+    """Write the graph into out (n, n) of the recipe's type, on all cores unless starting them takes longer than the work."""
+    (_fill if len(out) > MAX_SINGLE_CORE else _fill_small)(out, recipe.potentials, recipe.rule)
 
 
 @njit(inline="always")

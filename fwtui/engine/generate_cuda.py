@@ -1,4 +1,4 @@
-"""The generator compiled for a GPU: large graphs are made where they are needed."""
+"""The graph generator, compiled for a GPU: large graphs are generated in device memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def generate(out, potentials, rule):
 
 
 def fill_cuda(recipe: Recipe) -> Any:
-    """The graph as an (n, n) device array of the recipe's type; asynchronous."""
+    """Return the graph as an (n, n) device array of the recipe's type; asynchronous."""
     out = cuda.device_array((recipe.n, recipe.n), dtype=np.dtype(recipe.dtype))
     generate[recipe.n, THREADS](out, cuda.to_device(recipe.potentials), recipe.rule)
     return out

@@ -1,4 +1,4 @@
-"""A kernel loaded on a device: built for a shape, with buffers there and a graph in them."""
+"""A kernel loaded on a device: built for a shape, with buffers and a graph in them."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from fwtui.engine.engine import Check, Engine, TimedRun
 from fwtui_kernels.own import NoTrial
 from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step
 
-if TYPE_CHECKING:  # `solve` does without it
+if TYPE_CHECKING:  # `solve` does not need it
     from fwtui.graphs.graph import GraphInput
 
 
 class UnsupportedShape(Refused):
-    """The kernel does not take this shape on this device."""
+    """The kernel does not support this shape on this device."""
 
 
 class DeviceUnavailable(UnsupportedShape):
-    """The kernel runs on no device of this machine."""
+    """The kernel supports no device of this machine."""
 
 
 def check_supported(kernel: Kernel, shape: Shape, engine: Engine) -> None:
-    """Raises NotTaken."""
+    """Raises UnsupportedShape."""
     if refusal := kernel.refuses(shape) or kernel.lacks(shape, engine.target):
         raise UnsupportedShape(refusal)
 
 
 class LoadedKernel:
-    """A program with its plan and its buffers, which it holds until the end of its `with` block."""
+    """A program with its plan and its buffers, allocated until the end of its `with` block."""
 
     def __init__(self, kernel: Kernel, engine: Engine, program: Program, plan: Sequence[Step], buffers: Buffers):
         self.kernel, self.engine, self.program, self.plan, self.buffers = kernel, engine, program, plan, buffers
@@ -38,11 +38,11 @@ class LoadedKernel:
         self._captured = False
 
     def load(self, matrix: Any) -> None:
-        """Copy an n x n host matrix in, for every restore()."""
+        """Copy in an n x n host matrix, which every restore() uses."""
         self.program.load(matrix, self.buffers, self.engine.stream)
 
     def restore(self) -> None:
-        """The loaded matrix again."""
+        """Restore the loaded matrix."""
         self.program.restore(self.buffers, self.engine.stream)
         self.engine.synchronize()
 
@@ -51,9 +51,9 @@ class LoadedKernel:
         self.program.launch(step, self.buffers, self.engine.stream)
 
     def run(self, check: Check = lambda: None) -> float:
-        """One pass from the loaded matrix; its seconds. From the second one on it is a CUDA graph, if the kernel allows that.
+        """Run one repetition from the loaded matrix; return its seconds. From the second on it is a CUDA graph, if possible.
 
-        The first is eager: what is compiled by a launch cannot be captured.
+        The first one is eager: a capture cannot include compilation.
         """
         captured = self._pass is not None and self.engine.target.backend == "cuda" and "graph" in self.kernel.launch_modes
         if self._pass is None or captured != self._captured:
@@ -64,13 +64,13 @@ class LoadedKernel:
         return self._pass(check)
 
     def result(self) -> Any:
-        """The n x n numbers as the kernel left them, in an array of the caller's own."""
+        """Return the n x n values as the kernel left them, in a new array."""
         import numpy as np
 
         return np.array(self.program.unload(self.buffers, self.engine.stream))
 
     def distances(self, graph: GraphInput) -> Any:
-        """The result in canonical form (fwtui.graphs.canonical)."""
+        """Return the result in canonical form (fwtui.graphs.canonical)."""
         from fwtui.graphs.canonical import canonical
 
         return canonical(self.result(), graph, self.program.shape.dtype)
@@ -85,9 +85,9 @@ def load_kernel(
     plan: Sequence[Step] | None = None,
     stage: Callable[[str], AbstractContextManager[None]] = lambda name: nullcontext(),
 ) -> Iterator[LoadedKernel]:
-    """Build the kernel, allocate its buffers, load the matrix if one is given; free the buffers afterwards. Raises NotTaken.
+    """Build the kernel, allocate its buffers, load the matrix if given; free the buffers afterwards. Raises UnsupportedShape.
 
-    `plan` is the kernel's own unless one is given, for a shape that it takes; `stage("allocate")` is entered around the
+    `plan` defaults to the kernel's plan for the shape; `stage("allocate")` is entered around the
     allocation.
     """
     if plan is None:
@@ -105,6 +105,6 @@ def load_kernel(
         if matrix is not None:
             it.load(matrix)
         yield it
-        program.free()  # after a failure, other ranks may be inside a pass and hear nothing
+        program.free()  # after a failure, other ranks may be inside a repetition, and receive no order
     finally:
         it.buffers, it._pass = (), None

@@ -20,23 +20,23 @@ BLOCK = 64 * 2**20  # bytes of rows in one message
 _ORDER, _REPLY, _ROWS = range(3)  # tags
 _SHARED = "/dev/shm/mpich_shm_"
 
-_EAGER = 1e-3  # seconds in which a waiting rank only gives way to others
+_EAGER = 1e-3  # seconds in which a waiting rank only yields its core to others
 _NAP = 1e-4
-_LAZY, _LAZY_NAP, _IDLE, _IDLE_NAP = 0.05, 5e-4, 1.0, 5e-3  # seconds without an order, and how long a rank then sleeps
+_LAZY, _LAZY_NAP, _IDLE, _IDLE_NAP = 0.05, 5e-4, 1.0, 5e-3  # seconds without an order, and the sleep of a rank after that time
 _yield = getattr(os, "sched_yield", partial(time.sleep, 0))
 
 
 def unlink_shared_memory(comm: Any) -> None:
-    """Remove the names of the memory that MPICH has all ranks map, before any may be killed, which would leave them (Linux)."""
-    comm.Barrier()  # now all have mapped it
+    """Remove the names of MPICH's shared memory (Linux) after all ranks have mapped it: a killed rank would leave them."""
+    comm.Barrier()  # now all ranks have mapped it
     with suppress(OSError), open("/proc/self/maps") as maps:
         for path in {line.split()[-1] for line in maps if _SHARED in line}:
-            with suppress(OSError):  # another rank has done it
+            with suppress(OSError):  # another rank has removed it
                 os.unlink(path)
 
 
 def wait_until(ready: Callable[[], Any], nap: float = _NAP) -> None:
-    """Wait until it is so, without holding a core that a rank on the same machine may need."""
+    """Wait until `ready()` is true, without occupying a core that a rank on the same machine may need."""
     begin = time.perf_counter()
     while not ready():
         if time.perf_counter() - begin < _EAGER:
@@ -46,7 +46,7 @@ def wait_until(ready: Callable[[], Any], nap: float = _NAP) -> None:
 
 
 def receive_message(comm: Any, source: int, tag: int) -> bytearray:
-    """The next message with that tag, whose length only its sender knows."""
+    """Return the next message with that tag, whose length only its sender has."""
     from mpi4py import MPI
 
     status = MPI.Status()
@@ -57,7 +57,7 @@ def receive_message(comm: Any, source: int, tag: int) -> bytearray:
 
 
 def gather_arrays(comm: Any, mine: np.ndarray) -> list[np.ndarray]:
-    """Gather the arrays of all ranks, in rank order; one dtype, any length. Collective."""
+    """Gather the arrays of all ranks in rank order; one dtype, any length. Collective."""
     sizes = np.empty(comm.size, np.int64)
     comm.Allgather(np.array([mine.size]), sizes)
     every = np.empty(sizes.sum(), mine.dtype)
@@ -76,14 +76,14 @@ class Channel:
 
     def __init__(self, comm: Any, ranks: Sequence[RankOf], rests: Callable[[], None] = lambda: None):
         self._comm = comm
-        self._rests = rests  # called when an order is done
+        self._rests = rests  # called after each order
         self.rank, self.size = comm.rank, comm.size
         self.ranks = tuple(ranks)
         self.busy_since: float | None = None
 
     @contextmanager
     def busy(self) -> Iterator[None]:
-        """Meanwhile every rank answers, or something is wrong with it."""
+        """Mark an order in progress: every rank must send heartbeats inside the block."""
         self.busy_since = time.monotonic()
         try:
             yield
@@ -92,12 +92,12 @@ class Channel:
         self._rests()
 
     def order(self, order: bytes) -> None:
-        """Send an order to all others."""
+        """Send an order to all other ranks."""
         for rank in range(1, self.size):
             self._comm.Send(order, rank, _ORDER)
 
     def next_order(self) -> bytearray:
-        """Wait for an order, on an idle core's time."""
+        """Wait for an order without occupying a core."""
         begin = time.monotonic()
         while not self._comm.iprobe(0, _ORDER):
             idle = time.monotonic() - begin
@@ -127,7 +127,7 @@ class Channel:
 
 
 class MpiLink(Link):
-    """Broadcasts between host arrays; `overlaps`: other steps go on meanwhile."""
+    """Broadcasts between host arrays; `overlaps`: other steps run during a broadcast."""
 
     def __init__(self, comm: Any):
         self._comm = comm
@@ -135,7 +135,7 @@ class MpiLink(Link):
         self.overlaps = True
 
     def broadcast(self, array: Any, owner: int, stream: Any) -> Callable[[], object]:
-        if len(self._pending) > 1:  # a rank without rows in a round never asked for its panel, which is overwritten now
+        if len(self._pending) > 1:  # a rank without rows in a round never waited for its panel, which is overwritten now
             self._finish(1)
         request = self._comm.Ibcast(array, root=owner)
         self._pending.append(request)
@@ -154,7 +154,7 @@ class MpiLink(Link):
 
 
 class NcclLink(Link):
-    """Broadcasts between GPUs, each on its stream. All ranks make theirs together, after choosing their GPU."""
+    """Broadcasts between GPUs, each on its stream. All ranks create theirs together, after choosing their GPU."""
 
     overlaps = True
 
@@ -169,10 +169,10 @@ class NcclLink(Link):
         self._nccl = nccl.Communicator.init(comm.size, comm.rank, unique)
 
     def broadcast(self, array: Any, owner: int, stream: Any) -> Callable[[], object]:
-        # a Buffer has bytes, as NCCL has no int16, and knows its GPU. For other arrays nccl4py gets the GPU of their address from
+        # a Buffer has bytes, as NCCL has no int16, and its GPU. For other arrays nccl4py gets the GPU of their address from
         # cuda-bindings, which up to 13.3 returns 0 for every address (NVIDIA/cuda-python, issue 2928)
         self._nccl.broadcast(array.buffer, array.buffer, owner, stream=int(stream.handle))
-        return int  # what follows on the stream waits by itself
+        return int  # the stream orders all later work after the broadcast
 
     def finish(self) -> None:
         """Do nothing: the streams have already ended."""

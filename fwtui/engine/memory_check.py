@@ -1,4 +1,4 @@
-"""Checks whether a run fits before anything is allocated."""
+"""The memory check of a run, before anything is allocated."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from fwtui_kernels.plan import Kernel, Shape
 # the host holds the input, a padded copy, the result, and the canonical result that is checked (4 bytes a cell)
 _HOST_COPIES, _CANONICAL = 3, 4
 _REFERENCE = 56  # bytes per cell while SciPy computes the reference
-_ROW = 128  # pitched rows begin at multiples of that many bytes
-_MANAGED_SHARE = 2  # managed memory only for sizes well below the free memory
+_ROW = 128  # pitched rows begin at multiples of this many bytes
+_MANAGED_SHARE = 2  # managed memory must fit this many times into the free memory
 
 
 def check_memory(kernel: Kernel, shape: Shape, engine: Engine, full: bool = False, free_host: int | None = None) -> None:
-    """Raises Refused with the memory needed, the free memory, and the n that fits. `full`: compared with SciPy's result;
-    `free_host`: bytes of the host's memory, by default what is free."""
+    """Raises Refused with the memory needed, the free memory, and the largest n that fits. `full`: compared with SciPy's result;
+    `free_host`: free bytes of the host's memory, measured by default."""
     free_device = engine.free_bytes()
-    matrices = kernel.matrices + 1  # and the kept input
+    matrices = kernel.matrices + 1  # and the stored input
     in_host = free_device is None or shape.memory == "mapped"
     on_host = (_HOST_COPIES + (matrices if in_host else 0)) * shape.itemsize + _CANONICAL
-    shares = [rank for rank in engine.ranks if rank.backend == "cpu" and rank.host == 0]  # on this host besides
+    shares = [rank for rank in engine.ranks if rank.backend == "cpu" and rank.host == 0]  # all on this host
     on_host += -(-matrices * shape.itemsize * len(shares) // shape.ranks)
     on_host += max(kernel.host_bytes, _REFERENCE if full else 0)
     _check("host", shape, on_host, psutil.virtual_memory().available if free_host is None else free_host)
@@ -41,7 +41,7 @@ def check_memory(kernel: Kernel, shape: Shape, engine: Engine, full: bool = Fals
 
 
 def _check(where: str, shape: Shape, per_cell: int, free: int, ranks: int = 1) -> None:
-    """`ranks`: that many have a share each, and the free memory is that for one."""
+    """Check one memory; `ranks` share the matrix, and `free` is the free memory of each."""
     usable = max(0, free - RESERVED_MEMORY)
     row = -(-shape.padded * per_cell // _ROW) * _ROW
     needed = row * (shape.rows if ranks > 1 else shape.padded)

@@ -1,4 +1,4 @@
-"""Searches on dense matrices, compiled for the CPU. Only the worker imports this: it brings numba."""
+"""Searches on dense matrices, compiled for the CPU. Only the worker imports this module, because it imports numba."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fwtui_kernels.compiled.locked_njit import njit
 
 
 def distances_from(matrix: np.ndarray, sources: np.ndarray, potentials: np.ndarray | None, no_edge: float) -> np.ndarray:
-    """Dijkstra's distances from each source: float64 (len(sources), n), +inf for no path, the source itself 0.
+    """Return Dijkstra's distances from each source: float64 (len(sources), n), +inf for no path, 0 for the source.
 
     Weights reweighted by the potentials (w + potentials[j] - potentials[i]) must not be negative; rounding errors below zero
     count as zero. Quadratic per source, the right algorithm for dense graphs. A transposed matrix gives
@@ -20,12 +20,12 @@ def distances_from(matrix: np.ndarray, sources: np.ndarray, potentials: np.ndarr
 
 
 def unreachable_pairs(matrix: np.ndarray, no_edge: float) -> int:
-    """Ordered pairs i != j without a path: strongly connected components, then reachability among them."""
+    """Count ordered pairs i != j without a path: strongly connected components, then reachability among them."""
     n = len(matrix)
     component, count = _components(matrix, float(no_edge))
     if count == 1:
         return 0
-    members = np.argsort(component, kind="stable")  # here, as numba takes a second to compile its own
+    members = np.argsort(component, kind="stable")  # NumPy's, as numba takes a second to compile its own
     return n * n - int(_reachable(matrix, float(no_edge), component, members, count))
 
 
@@ -64,7 +64,7 @@ def _distances_from(matrix, sources, potentials, no_edge):
 
 @njit(cache=True)
 def _components(matrix, no_edge):
-    """Tarjan's strongly connected components without recursion; a component's successors have smaller numbers."""
+    """Find strongly connected components (Tarjan's algorithm without recursion); successor components have smaller numbers."""
     n = matrix.shape[0]
     order = np.full(n, -1, dtype=np.int64)
     lowest = np.zeros(n, dtype=np.int64)
@@ -113,7 +113,7 @@ def _components(matrix, no_edge):
 
 @njit(cache=True)
 def _reachable(matrix, no_edge, component, members, count):
-    """Ordered pairs with a path, i = j included: sets as bits, in the order in which successors come first."""
+    """Count ordered pairs with a path, i = j included, with bit sets, in an order in which successors come first."""
     n = matrix.shape[0]
     words = (count + 63) // 64
     reach = np.zeros((count, words), dtype=np.uint64)

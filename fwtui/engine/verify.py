@@ -1,4 +1,4 @@
-"""Verifies distances, and reports how: no result counts without this."""
+"""Verification of distances; every result is verified before it is reported."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from fwtui.graphs.graph import GraphInput, blocks
 from fwtui_kernels.plan import FLOATS
 
 SOURCES = 16  # rows of a sampled check
-_SEED = 16807  # which rows: the same for every kernel
-_SPARSE = 20  # sparser than one edge in that many cells, SciPy's Dijkstra beats its Floyd-Warshall
+_SEED = 16807  # of the random rows: the same rows for every kernel
+_SPARSE = 20  # with less than one edge in this many cells, SciPy's Dijkstra is faster than its Floyd-Warshall
 _REFERENCES = 2
 _GRAPHS = 64
 
 
 class VerifierFinding(NamedTuple):
-    """A verdict in the words of events.Verdict."""
+    """A verdict, in the values of events.Verdict."""
 
     verdict: str  # "verified" | "wrong" | "out of range" | "unverified" | "negative cycle"
     how: str
@@ -42,25 +42,25 @@ class _GraphFacts:
 
     cycle: tuple[int, ...] | None = None  # None: not searched
     potentials: np.ndarray | None = None
-    references: dict[bool, np.ndarray] = field(default_factory=dict)  # by whether Dijkstra computed it
-    checksums: dict[tuple[str, str], str] = field(default_factory=dict)  # by kernel's id and form
+    references: dict[bool, np.ndarray] = field(default_factory=dict)  # key: computed by Dijkstra
+    checksums: dict[tuple[str, str], str] = field(default_factory=dict)  # by kernel id and form
 
 
 @dataclass
 class _Verification:
-    """A kernel's distances of one graph, and how they are checked."""
+    """A kernel's distances of one graph, and the settings of their verification."""
 
     graph: GraphInput
     facts: _GraphFacts
     distances: np.ndarray
     how: str
     full_limit: int
-    whose: tuple[str, str]  # kernel's id and form
+    whose: tuple[str, str]  # kernel id and form
     checksum: str = ""
 
 
 class Verifier:
-    """Checks distances, and remembers references and checksums of the last graphs. Equal keys must mean equal graphs."""
+    """Checks distances; caches references and checksums of the last graphs. Equal keys must mean equal graphs."""
 
     def __init__(self) -> None:
         self._facts: OrderedDict[Hashable, _GraphFacts] = OrderedDict()
@@ -68,11 +68,11 @@ class Verifier:
     def check(
         self, graph: GraphInput, key: Hashable, distances: np.ndarray, how: str, full_limit: int, kernel_id: str, form: str = ""
     ) -> VerifierFinding:
-        """The verdict on canonical distances, of the shape of the graph's matrix.
+        """Verify canonical distances, of the shape of the graph's matrix.
 
         `how` is "full" (SciPy, every cell), "sample" (Dijkstra from 16 vertices, and the checksums of other kernels and of
         other forms of this one), "auto" (full up to full_limit vertices), or "off". A negative
-        diagonal is always checked. `form` describes in words everything that changes the kernel's compiled code.
+        diagonal is always checked. `form` describes everything that changes the kernel's compiled code.
         """
         start = time.perf_counter()
         facts = self._recall(graph, key)
@@ -96,7 +96,7 @@ class Verifier:
         return self._full(case) if how == "full" or (how == "auto" and graph.n <= case.full_limit) else self._sample(case)
 
     def _recall(self, graph: GraphInput, key: Hashable) -> _GraphFacts:
-        # a file may change under its name; these facts then usually change too
+        # a file may change under its name; the graph's facts then usually change too
         full_key = (key, graph.n, graph.edges, graph.low, graph.high, canonical_type(graph))
         facts = self._facts.setdefault(full_key, _GraphFacts())
         self._facts.move_to_end(full_key)
@@ -107,7 +107,7 @@ class Verifier:
         return facts
 
     def _cycle(self, graph: GraphInput, facts: _GraphFacts) -> tuple[int, ...]:
-        """A negative cycle of the input, or (); for (), potentials for Dijkstra are set if weights are negative."""
+        """Return a negative cycle of the input, or (); for (), set potentials for Dijkstra if weights are negative."""
         if not graph.may_have_negative_cycles:
             facts.potentials = graph.potentials
             return ()
@@ -159,7 +159,7 @@ class Verifier:
         return self._compared_to_others(case, how, rows.size)
 
     def _compared_to_others(self, case: _Verification, how: str, cells: int) -> VerifierFinding:
-        """Combine the verdict of a sample with the checksums of other kernels and of other runs of this kernel."""
+        """Combine a sample's verdict with the checksums of other kernels and of other runs of this kernel."""
         if not case.graph.exact_sums:  # rounding depends on the order of additions, so checksums are not comparable
             return VerifierFinding("verified", how, cells)
         others = {other: theirs for other, theirs in case.facts.checksums.items() if other != case.whose}
@@ -173,7 +173,7 @@ class Verifier:
 
 
 def _compared(graph: GraphInput, got: np.ndarray, expected: np.ndarray, sources: np.ndarray) -> VerifierFinding | None:
-    """Errors in the distances from some sources, if any."""
+    """Return errors in the distances from these sources; None if there are none."""
     count, (row, column) = _differences(got, expected, graph)
     if not count:
         return None
@@ -186,7 +186,7 @@ def _compared(graph: GraphInput, got: np.ndarray, expected: np.ndarray, sources:
 
 
 def _differences(got: np.ndarray, expected: np.ndarray, graph: GraphInput) -> tuple[int, tuple[int, int]]:
-    """The number of wrong cells and the first of them; NaN is wrong."""
+    """Count the wrong cells and locate the first; NaN is wrong."""
     count, first = 0, (-1, -1)
     spread = 0.0
     if not graph.exact_sums and graph.low is not None and graph.low < 0:
@@ -206,7 +206,7 @@ def _differences(got: np.ndarray, expected: np.ndarray, graph: GraphInput) -> tu
 
 
 def _obviously_wrong(graph: GraphInput, distances: np.ndarray) -> str | None:
-    """Errors found without Dijkstra: cells that are not distances, and a nonzero diagonal."""
+    """Describe errors found without Dijkstra: cells that are not distances, and a nonzero diagonal."""
     for rows in blocks(distances):
         block = distances[rows]
         bad = no_distance(block)
@@ -229,7 +229,7 @@ def _beyond_range(graph: GraphInput, got: np.ndarray, expected: np.ndarray) -> b
 
 
 def _range_trouble(graph: GraphInput, distances: np.ndarray) -> tuple[str, str] | None:
-    """Verdict and reason if the type was too small, for graphs whose weights do not rule that out."""
+    """Return verdict and reason if the type was too small, for graphs whose weights do not rule that out."""
     if bounds.proved_by_edges(graph, graph.dtype):
         return None
     if graph.dtype in FLOATS:
@@ -257,16 +257,16 @@ def _agreement(graph: GraphInput) -> str:
 
 def number_text(number: int | float) -> str:
     if number == NO_DISTANCE:
-        return "not a whole number"
+        return "not an integer"
     return "no path" if number in (NO_PATH, float("inf")) else f"{number:.9g}" if isinstance(number, float) else str(number)
 
 
 def scipy_distances(graph: GraphInput, shifts: np.ndarray | None, by_dijkstra: bool = False) -> np.ndarray:
-    """Canonical distances (int32 with 2^31 - 1, or a floating type with +inf) of a graph without negative cycles.
+    """Return canonical distances (int32 with 2^31 - 1, or a floating type with +inf) of a graph without negative cycles.
 
-    `shifts` are potentials, needed for Dijkstra where weights are negative.
+    `shifts` are potentials, needed for Dijkstra if weights are negative.
 
-    Raises scipy's NegativeCycleError if it still finds one.
+    Raises scipy's NegativeCycleError if it still finds a negative cycle.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra, floyd_warshall
@@ -276,7 +276,7 @@ def scipy_distances(graph: GraphInput, shifts: np.ndarray | None, by_dijkstra: b
     rows, columns = np.nonzero(present)
     weights = graph.matrix[rows, columns].astype(np.float64)
     nonnegative = graph.nonnegative
-    # sparse, because SciPy reads a zero in a dense matrix as no edge, but keeps explicit zeros in a sparse one
+    # sparse, because SciPy reads a zero in a dense matrix as no edge, but stores explicit zeros in a sparse one
     if (by_dijkstra or graph.edges * _SPARSE < graph.n**2) and (nonnegative or shifts is not None):
         if shifts is not None:
             weights += shifts[columns] - shifts[rows]
@@ -289,7 +289,7 @@ def scipy_distances(graph: GraphInput, shifts: np.ndarray | None, by_dijkstra: b
 
 
 def to_canonical(distances: np.ndarray, graph: GraphInput) -> np.ndarray:
-    """Float64 distances with +inf for no path in the canonical type of the graph; values beyond int32 become no path."""
+    """Convert float64 distances with +inf for no path to the graph's canonical type; values beyond int32 become no path."""
     if not graph.integer:
         return distances.astype(canonical_type(graph), copy=False)
     result = np.empty(distances.shape, dtype=np.int32)

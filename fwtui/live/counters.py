@@ -108,7 +108,7 @@ def record_counters(live: RunSession, run: int, experiment: Settled) -> str:
     if isinstance(counters, str):
         return counters
     for op, values in counters.items():
-        live.tell(events.Counters(t=live.now, run=run, op=op, values=dict(values)))
+        live.emit(events.Counters(t=live.now, run=run, op=op, values=dict(values)))
     return ""
 
 

@@ -123,7 +123,7 @@ class WarpSampling:
             n = model.runs[request.run].n
             self.child.send(SampleRequest(request.run, request.experiment, request.own, n, ahead=True))
 
-    def begin(self, model: Model, done: Work, tell_source: bool) -> events.Sampled | None:
+    def begin(self, model: Model, done: Work, include_source: bool) -> events.Sampled | None:
         """Sample a run that has just ended, if that is wanted. Returns why it cannot be."""
         if not isinstance(done, RunRequest) or not self._suits(done):
             return None
@@ -136,7 +136,7 @@ class WarpSampling:
         self.prepare(done)
         assert self.child is not None
         most = MAX_SECONDS if self.wanted == AUTO else 0.0
-        tells = tell_source or not done.own
+        tells = include_source or not done.own
         self.child.send(SampleRequest(run.id, done.experiment, done.own, run.n, run.seconds, most, tells))
         self.run, self._cancelled = run.id, False
         return None

@@ -89,7 +89,7 @@ class Live:
         self.experiments: dict[int, Settled] = {}  # by run, as requested: with the full path of its file
         created, program = datetime.now(UTC).isoformat(timespec="seconds"), f"fwtui {__version__}"
         machine, versions = hardware.machine(), hardware.versions()
-        self.tell(events.Header(t=0.0, program=program, created=created, machine=machine, versions=versions))
+        self.emit(events.Header(t=0.0, program=program, created=created, machine=machine, versions=versions))
 
     @property
     def now(self) -> float:
@@ -131,7 +131,7 @@ class Live:
         if device not in self._limited:
             self._limited.add(device)
             if (stored := limits.load(device)) is not None:
-                self.tell(msgspec.structs.replace(stored, t=self.now))
+                self.emit(msgspec.structs.replace(stored, t=self.now))
         return (measured_limits := self.model.measured.get(device)) is not None and measured_limits.complete
 
     def measure_limits(self, device: DeviceId) -> None:
@@ -190,7 +190,7 @@ class Live:
         try:
             self.keeper = autosave.keep(header, preface)
         except Refused as refusal:
-            self.tell(events.Notice(t=self.now, level="warning", text=f"this session is not kept: {refusal}"))
+            self.emit(events.Notice(t=self.now, level="warning", text=f"this session is not kept: {refusal}"))
 
     def name(self, title: str) -> Path:
         """Keep the session under that name: everything kept or recorded so far, else from now on. Raises Refused."""
@@ -225,8 +225,8 @@ class Live:
                 self.experiments[run.id] = as_it_ran(run.experiment, run.device)
             if run.state == "running":
                 stopped = "the program ended meanwhile"
-                self.tell(events.RunDone(t=session.model.t, run=run.id, outcome="cancelled", message=stopped))
-        self.tell(events.Notice(t=self.now, text=f"the session of {session.earlier.when} goes on"))
+                self.emit(events.RunDone(t=session.model.t, run=run.id, outcome="cancelled", message=stopped))
+        self.emit(events.Notice(t=self.now, text=f"the session of {session.earlier.when} goes on"))
         if session.earlier.path.parent == self.keeper.path.parent:
             session.earlier.path.unlink(missing_ok=True)
 
@@ -244,9 +244,9 @@ class Live:
 
     def mark(self, text: str) -> None:
         """Leave a marker in the recording."""
-        self.tell(events.Marker(t=self.now, text=text))
+        self.emit(events.Marker(t=self.now, text=text))
 
-    def tell(self, event: events.Event) -> None:
+    def emit(self, event: events.Event) -> None:
         """Add an event of this process: recorded, shown and folded like those of the children."""
         self.publish(codec.as_line(event))  # so that live shows what a replay will show
 
@@ -269,7 +269,7 @@ class Live:
             self.sampling.measures(self.worker.workers)
         self._watch_worker()
         for event in filter(None, (self.sampling.died(self.now), self.warp_sampling.over())):
-            self.tell(msgspec.structs.replace(event, t=self.now))
+            self.emit(msgspec.structs.replace(event, t=self.now))
         return count
 
     def close(self, reason: str = "closed") -> None:
@@ -348,7 +348,7 @@ class Live:
             line = child.lines.popleft()
             count += 1
             if isinstance(line, Corrupt):
-                self.tell(events.Notice(t=self.now, level="warning", text=f"a child's line was dropped: {line}"))
+                self.emit(events.Notice(t=self.now, level="warning", text=f"a child's line was dropped: {line}"))
                 continue
             self._worker_failed |= isinstance(line.event, events.Fault) and line.event.source == "worker"
             match self._request, line.event:
@@ -363,7 +363,7 @@ class Live:
                     done, self._request, self._kill_at = self._request, None, None
                     self.publish(line)
                     if refusal := self.warp_sampling.begin(self.model, done, self.record_source):
-                        self.tell(msgspec.structs.replace(refusal, t=self.now))
+                        self.emit(msgspec.structs.replace(refusal, t=self.now))
                     continue
                 case request, events.Stage(name="verify", seconds=None):
                     self.warp_sampling.open(self.model, request)
@@ -374,9 +374,9 @@ class Live:
                 case requests.ProbeRequest(), events.Limits(complete=True) as measured:
                     self._request = None
                     if (best := limits.save(measured)) != measured:
-                        self.tell(best)
+                        self.emit(best)
                     if noise := limits.noise(best):
-                        self.tell(events.Notice(t=self.now, text=noise, level="warning"))
+                        self.emit(events.Notice(t=self.now, text=noise, level="warning"))
         return count
 
     def _watch_worker(self) -> None:
@@ -396,7 +396,7 @@ class Live:
             reported = run is not None and fault is not None and fault.source == "worker" and fault.run == run
             if not reported and (run is not None or worker.exit_code):  # a worker that still works has reported the reason itself
                 stage = self.model.run.stage if self.model.run is not None and self.model.run.id == run else ""
-                self.tell(worker.death_fault(self.now, run, stage))
+                self.emit(worker.death_fault(self.now, run, stage))
             if run is None:
                 self._tell_end(request, worker.death)
         worker.close(grace=0)
@@ -409,7 +409,7 @@ class Live:
     def _tell_end(self, request: requests.Work | None, os_error_reason: str) -> None:
         """End a pending run or summary."""
         if isinstance(request, requests.RunRequest | requests.AnswerRequest):
-            self.tell(requests.last_word(request, self.now, "cancelled", os_error_reason))
+            self.emit(requests.last_word(request, self.now, "cancelled", os_error_reason))
 
     def _watch_counting(self) -> None:
         counting = self._counting
@@ -418,7 +418,7 @@ class Live:
         self._counting = None
         self.sampling.release()
         for event in counting.events(self.now):
-            self.tell(event)
+            self.emit(event)
 
     def publish(self, line: Line) -> None:
         """Record a line, hand it to the sinks, and fold its event into the model."""
@@ -430,16 +430,16 @@ class Live:
             self.keeper.write(line)
             if self.keeper.error is not None:
                 failure, self.ended, self.keeper = os_error_reason(self.keeper.error), self.keeper, None
-                self.tell(events.Notice(t=self.now, level="error", text=f"this session is no longer kept: {failure}"))
+                self.emit(events.Notice(t=self.now, level="error", text=f"this session is no longer kept: {failure}"))
         if self.recorder is not None:
             self.recorder.write(line)
             if self.recorder.failure is not None:
                 failure, self.ended, self.recorder = self.recorder.failure, self.recorder, None
-                self.tell(events.Fault(t=self.now, source="recorder", code="disk", message=failure))
+                self.emit(events.Fault(t=self.now, source="recorder", code="disk", message=failure))
         for sink in list(self.sinks):
             try:
                 sink(line)
             except Exception as error:
                 self.sinks.remove(sink)
-                self.tell(events.Notice(t=self.now, level="error", text=f"an output was detached: {error}"))
+                self.emit(events.Notice(t=self.now, level="error", text=f"an output was detached: {error}"))
         self.model.apply(line.event)

@@ -1,1 +1,1 @@
-"""Describes this machine: its hardware, settings, tuned results, and telemetry."""
+"""This machine: its hardware, settings, tuned results, and telemetry."""

@@ -1,4 +1,4 @@
-"""Facts about a device kept between runs of the program: one small file per device and kind, in the user's cache folder."""
+"""Facts about a device cached between runs of the program: one small file per device and kind, in the user's cache folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SUFFIX = ".facts"
 
 
 def read(kind: str, device: DeviceId, decode: Callable[[bytes], Facts]) -> Facts | None:
-    """Return the facts kept about this device in its present state.
+    """Return the cached facts about this device in its present state.
 
     None if there are none, if the file is damaged, or if `decode` does not understand its data.
     """
@@ -40,7 +40,7 @@ def damaged() -> list[Path]:
 
 
 def write(kind: str, device: DeviceId, data: bytes) -> bool:
-    """Keep the facts; return False if the cache folder cannot be written."""
+    """Store the facts; return False if the cache folder cannot be written."""
     path = _path(kind, device)
     with suppress(OSError, Refused):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ def write(kind: str, device: DeviceId, data: bytes) -> bool:
 
 
 def _path(kind: str, device: DeviceId) -> Path:
-    """A file name that changes with the device, its driver and the compiler."""
+    """Return a file name that changes with the device, its driver and the compiler."""
     if device.backend == "cpu":
         machine = hardware.machine()
         identity: tuple[object, ...] = (machine.cpu, machine.cores, hardware.installed_version("numba"))

@@ -14,14 +14,14 @@ from fwtui_kernels.auto import AUTO, in_order
 from fwtui_kernels.plan import Target
 
 MEASURED, KNOWN = "measured here", "best known"
-TYPICAL = {"cpu": 1024, "cuda": 4096}  # a file's size is known only once it is read
+TYPICAL = {"cpu": 1024, "cuda": 4096}  # the size in a file is unknown until it is read
 
 
 def settle_here(experiment: Experiment) -> Settled:
-    """The experiment as this machine runs it, with nothing left open. Raises Refused if it cannot run, NoGpu without its GPU.
+    """Return the experiment with all choices made for this machine. Raises Refused if it cannot run, NoGpu without its GPU.
 
-    For the kernel `auto` it is the fastest of `fwtui tune` on this device at the size nearest to n; without such results, the
-    first rung of fwtui_kernels.auto.in_order that takes the size and number type. The field `auto` says which.
+    For the kernel `auto`, choose the fastest of `fwtui tune` on this device at the size nearest to n; without such results, the
+    first kernel of fwtui_kernels.auto.in_order that supports the size and data type. The field `auto` records the source.
     """
     if experiment.devices == ALL:
         experiment = changed(experiment, devices=places_text(all_gpus()))
@@ -35,19 +35,19 @@ def settle_here(experiment: Experiment) -> Settled:
             first = first or refusal
         else:
             return settled
-    raise first or Refused(f"no kernel takes {experiment.dtype}; choose another number type")
+    raise first or Refused(f"no kernel supports {experiment.dtype}; choose another data type")
 
 
 def all_gpus() -> tuple[RankDevice, ...]:
-    """A place for each GPU. Raises NoGpu if there is none."""
+    """Return a place for each GPU. Raises NoGpu if there is none."""
     detected = hardware.gpus()
     if not detected.gpus:
-        raise NoGpu(f"there is no GPU here for devices all ({detected.reason}); give processes on the CPU, such as cpu,cpu")
+        raise NoGpu(f"no GPU found for devices all ({detected.reason}); choose processes on the CPU, such as cpu,cpu")
     return tuple(RankDevice(0, gpu) for gpu in range(len(detected.gpus)))
 
 
 def auto_device(experiment: Experiment) -> DeviceId:
-    """The device for auto, unless the experiment names one: a GPU if there is one."""
+    """Return the experiment's device, or for auto a GPU if there is one."""
     if experiment.device_id.backend != "auto":
         return experiment.device_id
     return FIRST_GPU if hardware.gpus().gpus and hardware.cuda_package() is not None else CPU
@@ -65,14 +65,14 @@ def _choices(experiment: Experiment) -> Iterator[Experiment]:
         n = TYPICAL[backend] if experiment.file else experiment.n
         nonnegative = not experiment.file and experiment.low >= 0 and not experiment.negative
         trials = [] if device.simulated or n < 1 else tuning_table.load(device)
-        # a user's kernel runs only by its name
+        # auto never chooses a user's kernel
         configs = [(t.config, MEASURED) for t in tuning_table.fastest(trials, n, experiment.dtype, nonnegative) if not t.code]
         configs += [(Config(kernel=kernel.id), KNOWN) for kernel in in_order(backend, experiment.dtype)]
     return (changed(config.applied(experiment), auto=why) for config, why in configs)
 
 
 def _check_device(settled: Settled) -> None:
-    """Raises Refused if the GPU cannot do what the kernel needs."""
+    """Raises Refused if the GPU lacks a feature that the kernel needs."""
     device, gpus = settled.runs_on, hardware.gpus().gpus
     if device.backend != "cuda" or device.index >= len(gpus):
         return
@@ -83,17 +83,17 @@ def _check_device(settled: Settled) -> None:
 
 
 def check_gpus_exist(devices: tuple[RankDevice, ...], count: int, reason: str) -> None:
-    """Raises NoGpu if one of the GPUs is not among those here."""
+    """Raises NoGpu if one of the GPUs does not exist on this machine."""
     for place in devices:
         if not place.host and place.gpu is not None and place.gpu >= count:
             found_words = f"{count} found" if count else reason
             raise NoGpu(
-                f"there is no GPU {place.gpu} of devices {places_text(devices)} here ({found_words}); name others, or cpu,cpu"
+                f"GPU {place.gpu} of devices {places_text(devices)} was not found ({found_words}); choose others, or cpu,cpu"
             )
 
 
 def _device_of(experiment: Experiment) -> DeviceId:
-    """The device that runs the experiment on this machine. Raises NoGpu if it needs a GPU and there is none."""
+    """Return the device that runs the experiment on this machine. Raises NoGpu if it needs a GPU and there is none."""
     kernel, device = kernel_named(experiment.kernel), experiment.device_id
     if kernel.backend != "cuda":
         return CPU
@@ -104,9 +104,7 @@ def _device_of(experiment: Experiment) -> DeviceId:
         check_gpus_exist(experiment.places, len(here.gpus), here.reason)
         device = DeviceId("cuda", experiment.places[0].gpu or 0)
     if device.backend == "cuda" and device.index >= len(here.gpus):
-        raise NoGpu(
-            f"there is no GPU {experiment.device} here ({here.reason or f'{len(here.gpus)} found'}); use --device simulator"
-        )
+        raise NoGpu(f"GPU {experiment.device} was not found ({here.reason or f'{len(here.gpus)} found'}); use --device simulator")
     if here.gpus:
         if hardware.cuda_package() is None:
             extra = hardware.cuda_extra(here) or "cu12"

@@ -1,4 +1,4 @@
-"""This machine's hardware, found by a child process or from files, so that no driver is loaded in this process."""
+"""This machine's hardware, detected by a child process or from files, so that this process loads no driver."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ DISTRIBUTIONS = (
 
 
 def _found_library(name: str) -> str | None:
-    with contextlib.suppress(OSError):  # it writes a temporary file where the linker's cache does not name the library
+    with contextlib.suppress(OSError):  # it writes a temporary file if the linker's cache does not list the library
         return ctypes.util.find_library(name)
     return None
 
 
 @cache
 def driver_present(files: tuple[str, ...] = DRIVER_FILES, library: Callable[[str], object] = _found_library) -> bool:
-    """Return True if there is a sign of an NVIDIA driver; cheap, and does not prove that it works."""
+    """Return True if there is a sign of an NVIDIA driver; fast, and no proof that the driver works."""
     return any(Path(file).exists() for file in files) or library("cuda") is not None
 
 
 @cache
 def gpus(seconds: float = 10.0) -> Hardware:
-    """The GPUs that CUDA sees, found by a child once per process; takes `seconds` if a driver hangs.
+    """Return the GPUs that CUDA sees, detected by a child once per process; it takes `seconds` if a driver hangs.
 
-    A crash inside NVML kills only that child; every failure becomes a reason in words.
+    A crash inside NVML kills only that child; every failure becomes a reason in text.
     """
     try:
         ended = ChildProcess(module_command("fwtui.machine.telemetry.sampler", "--probe")).finish(seconds)
@@ -61,20 +61,20 @@ def gpus(seconds: float = 10.0) -> Hardware:
         return Hardware(reason=f"the NVIDIA driver did not answer within {seconds:g} s; run nvidia-smi to see why")
     if ended.code < 0:
         name = signal.strsignal(-ended.code) or f"signal {-ended.code}"
-        return Hardware(reason=f"the NVIDIA driver crashed while it was asked ({name.lower()}); run nvidia-smi to see why")
+        return Hardware(reason=f"the NVIDIA driver crashed during a query ({name.lower()}); run nvidia-smi to see why")
     try:
         return msgspec.json.decode(ended.stdout, type=Hardware)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        return Hardware(reason=f"the process that looks for GPUs failed: {ended.last_output}")
+        return Hardware(reason=f"the process that detects GPUs failed: {ended.last_output}")
 
 
 def gpu_present() -> bool:
-    """Return True if CUDA sees a GPU; no child is started without a sign of a driver."""
+    """Return True if CUDA sees a GPU; without a sign of a driver, no child is started."""
     return driver_present() and bool(gpus().gpus)
 
 
 def cuda_extra(detected: Hardware) -> str | None:
-    """The extra of fwtui that suits the driver and all GPUs; None if there is none."""
+    """Return the extra of fwtui for the driver and all GPUs; None if there is none."""
     major = detected.gpus[0].driver.partition(".")[0] if detected.gpus else ""
     capabilities = [gpu.compute_capability or (0, 0) for gpu in detected.gpus]
     driver = int(major) if major.isdecimal() else 0
@@ -84,12 +84,12 @@ def cuda_extra(detected: Hardware) -> str | None:
 
 
 def cuda_package() -> str | None:
-    """The version of numba-cuda, without importing it; None if it is not installed."""
+    """Return the version of numba-cuda without importing it; None if it is not installed."""
     return installed_version("numba-cuda")
 
 
 def installed_version(distribution: str) -> str | None:
-    """The installed version, or None."""
+    """Return the installed version, or None."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
@@ -97,7 +97,7 @@ def installed_version(distribution: str) -> str | None:
 
 
 def requirements() -> list[str]:
-    """The distributions without which fwtui does not work; none if it runs without being installed."""
+    """Return the required distributions of fwtui; none if it runs without being installed."""
     try:
         required = metadata.requires("fwtui") or ()
     except metadata.PackageNotFoundError:
@@ -106,14 +106,14 @@ def requirements() -> list[str]:
 
 
 def versions() -> dict[str, str]:
-    """The program, Python and every installed distribution that affects results."""
+    """Return the versions of the program, Python and every installed distribution that affects results."""
     installed = {name: version for name in DISTRIBUTIONS if (version := installed_version(name)) is not None}
     return {"fwtui": __version__, "python": platform.python_version(), **installed}
 
 
 @cache
 def machine() -> events.Machine:
-    """The host without its name: operating system, processor, usable cores, memory."""
+    """Describe the host without its name: operating system, processor, usable cores, memory."""
     import psutil
 
     wsl = " (WSL)" if "microsoft" in platform.release().lower() else ""
@@ -128,7 +128,7 @@ def machine() -> events.Machine:
 
 
 def caches(system: Path = Path("/sys/devices/system/cpu")) -> tuple[Cache, ...]:
-    """The data caches of the first core that may be used, from the nearest; empty if Linux does not tell them."""
+    """Return the data caches of the first usable core, from the smallest; empty if Linux does not report them."""
     usable = usable_cores()
     by_level: dict[int, Cache] = {}
     for folder in (system / f"cpu{min(usable)}" / "cache").glob("index*"):
@@ -145,7 +145,7 @@ def caches(system: Path = Path("/sys/devices/system/cpu")) -> tuple[Cache, ...]:
 
 
 def _listed(cores: str) -> frozenset[int]:
-    """The numbers in a list of the kernel's: 0-3,8."""
+    """Parse a core list of the Linux kernel: 0-3,8."""
     spans = (part.partition("-") for part in cores.split(","))
     return frozenset(core for first, _, last in spans for core in range(int(first), int(last or first) + 1))
 
@@ -166,7 +166,7 @@ def _cpu() -> str:
 def install_command(
     requirement: str, python: str = sys.executable, package: Callable[[str], object] = importlib.util.find_spec
 ) -> str:
-    """A shell line that installs a requirement into the environment of that Python, which is the running one."""
+    """Return a shell line that installs a requirement into the environment of that Python, by default the running one."""
     if package("pip") is None:
         return f"uv pip install --python {shlex.quote(python)} {shlex.quote(requirement)}"
     return f"{shlex.quote(python)} -m pip install {shlex.quote(requirement)}"

@@ -1,4 +1,4 @@
-"""The kernels in the folder that a setting names: found by reading their files, which runs none of them."""
+"""The kernels in the folder of the setting, found by reading their files without running them."""
 
 from __future__ import annotations
 

@@ -56,11 +56,11 @@ class Value(NamedTuple):
 
     text: str
     origin: str
-    where: str = ""  # the option, the variable, the file
+    where: str = ""  # the option, the variable, or the file
 
 
 def _one_of(name: str, words: Sequence[str], having: Sequence[Option] = ()) -> Callable[[str], object]:
-    """Return a parser that accepts one of the words, or a value of any of these options."""
+    """Return a parser that accepts one of the values, or a value of any of these options."""
 
     def read(text: str) -> object:
         if text not in words and not any(option.read(text) in option.values for option in having):
@@ -79,7 +79,7 @@ def _seconds(text: str) -> object:
 
 
 def _of_some_kernel(one: Field) -> Callable[[str], object]:
-    """The field's value, if any kernel offers it."""
+    """Return a parser for the field that accepts values of any kernel."""
     if one.choices is None:
         return one.read
     offered = one.choices
@@ -122,13 +122,13 @@ def all_keys() -> dict[str, Key]:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The user's settings by key; a key that was not set is not in `values`."""
+    """The user's settings by key; `values` has only keys that were set."""
 
     path: Path
     values: Mapping[str, Value] = field(default_factory=dict)
 
     def value(self, key: str) -> Value:
-        """The effective value of a key of all_keys()."""
+        """Return the effective value of a key of all_keys()."""
         return self.values.get(key) or Value(all_keys()[key].usual, "default")
 
     def text(self, key: str) -> str:
@@ -136,7 +136,7 @@ class Settings:
 
     @property
     def kernel(self) -> str:
-        """The preferred kernel, or nothing."""
+        """The preferred kernel, or empty text."""
         value = self.values.get(EXPERIMENT + "kernel")
         return value.text if value is not None else ""
 
@@ -146,7 +146,7 @@ class Settings:
         return {name.removeprefix(KEYMAP): value.text for name, value in self.values.items() if name.startswith(KEYMAP)}
 
     def everything(self) -> Iterator[tuple[str, Value]]:
-        """Every key with its effective value."""
+        """Yield every key with its effective value."""
         yield from ((name, self.value(name)) for name in all_keys())
         yield from ((name, value) for name, value in self.values.items() if name.startswith(KEYMAP))
 
@@ -161,10 +161,10 @@ class Settings:
         )
 
     def experiment(self, usual: Experiment, simulated: Callable[[Kernel], bool], kernel: str = "") -> Experiment:
-        """`usual`, which leaves its kernel's choices open, as the user prefers it, for `kernel` or the preferred one.
+        """Return the experiment with the user's preferences, for `kernel` or the preferred one; open choices stay open.
 
-        A value that the kernel does not offer becomes the kernel's default: a preferred tile of 64 is no reason to refuse a
-        kernel that has only 32. `simulated` says whether a kernel would run in the simulator.
+        A value that the kernel does not support becomes the kernel's default: a preferred tile of 64 must not reject a
+        kernel that has only 32. `simulated(kernel)` is True if the kernel would run in the simulator.
         """
         chosen_kernel = kernel_named(kernel or self.kernel or usual.kernel)
         most = min(chosen_kernel.max_n, defaults(False).n) if chosen_kernel.backend == "cpu" else chosen_kernel.max_n
@@ -180,13 +180,13 @@ class Settings:
 
 
 def file_path(environment: Mapping[str, str] | None = None) -> Path:
-    """The path of the file, whether or not it exists."""
+    """Return the path of the file, which may not exist."""
     named = (os.environ if environment is None else environment).get(f"{PREFIX}CONFIG", "")
     return Path(named) if named else config_folder() / "config.toml"
 
 
 def load(environment: Mapping[str, str] | None = None) -> Settings:
-    """The settings from the file and the environment. Raises Refused, naming the file and the key."""
+    """Read the settings from the file and the environment. Raises Refused with the file and the key."""
     environment = os.environ if environment is None else environment
     path = file_path(environment)
     values: dict[str, Value] = {}
@@ -206,7 +206,7 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
 
 
 def _read(path: Path, needed: bool) -> dict[str, Any]:
-    """The file's tables; empty if there is no file and none was named."""
+    """Return the file's tables; empty if there is no file and FWTUI_CONFIG names none."""
     name = sanitise(path.name)
     try:
         data = read_beginning(path, LARGEST_FILE + 1)
@@ -230,7 +230,7 @@ def _flat(tables: Mapping[str, Any], path: Path, before: str = "") -> Iterator[t
         if before == "" and name not in (*all_keys(), EXPERIMENT[:-1], KEYMAP[:-1]):
             raise Refused(f"{sanitise(path.name)}: {quoted(name)} is not a setting; {_settings_like(name)}")
         match value:
-            case dict() if name in (EXPERIMENT[:-1], KEYMAP[:-1]) or before == KEYMAP:  # panel.up = "w", its name not in quotes
+            case dict() if name in (EXPERIMENT[:-1], KEYMAP[:-1]) or before == KEYMAP:  # panel.up = "w", unquoted name
                 yield from _flat(value, path, f"{name}.")
             case bool():
                 yield name, "yes" if value else "no"
@@ -247,7 +247,7 @@ def _settings_like(name: str) -> str:
 
 
 def _checked(name: str, text: str, where: str) -> str:
-    """The text without terminal control characters. Raises Refused with the source of the setting."""
+    """Return the text without terminal control characters. Raises Refused with the source of the setting."""
     text = sanitise(text)
     if name.startswith(KEYMAP):
         return text

@@ -1,4 +1,4 @@
-"""Folders whose kernel files the user lets this program run: one line each in one file beside the settings."""
+"""Folders whose kernel files this program may run: one line each in a file next to the settings."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ LARGEST_FILE = 2**20  # bytes
 
 def warning(path: Path) -> str:
     """Return the warning before a kernel file is run for the first time from its folder, without a full stop."""
-    return f"{sanitise(path.name)} is a program: like every kernel file it can do whatever Python can do, to all that you have"
+    return f"{sanitise(path.name)} is a program: like every kernel file it can do anything that Python can do with your files"
 
 
 def is_trusted(path: Path) -> bool:
-    """Return True if the folder of this file is trusted. A folder inside a trusted one is another folder."""
+    """Return True if the folder of this file is trusted. A folder inside a trusted one must be trusted separately."""
     return str(path.parent) in _folders()
 
 
@@ -28,15 +28,13 @@ def trust(path: Path) -> None:
     """Trust the folder of this file from now on. Raises Refused if that cannot be stored."""
     folders = [*_folders(), str(path.parent)]
     if "\n" in folders[-1]:
-        raise Refused("the folder's name has a line break, and cannot be remembered; rename it")
+        raise Refused("the folder's name has a line break, and cannot be stored; rename it")
     try:
         _file().parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(_file()) as file:
             file.write("".join(f"{folder}\n" for folder in dict.fromkeys(folders)).encode("utf-8", "surrogateescape"))
     except OSError as error:
-        raise Refused(
-            f"the folder cannot be remembered in {FILE}: {os_error_reason(error)}; correct that, and try again"
-        ) from None
+        raise Refused(f"the folder cannot be stored in {FILE}: {os_error_reason(error)}; correct that, and try again") from None
 
 
 def _file() -> Path:
@@ -44,10 +42,10 @@ def _file() -> Path:
 
 
 def _folders() -> list[str]:
-    """Not by splitlines(), which also ends a line at characters that a folder's name may have."""
+    """Return the trusted folders. splitlines() would also split at characters that a folder's name may have."""
     try:
         data = read_beginning(_file(), LARGEST_FILE)
     except OSError:
         return []
-    whole = data if len(data) < LARGEST_FILE else data.rpartition(b"\n")[0]  # the start of a name is another folder's
+    whole = data if len(data) < LARGEST_FILE else data.rpartition(b"\n")[0]  # a cut last line names another folder
     return [line for line in whole.decode("utf-8", "surrogateescape").split("\n") if line]

@@ -1,4 +1,4 @@
-"""Tuning results of each kernel on this device, by size and number type: the table that auto uses."""
+"""Tuning results of each kernel on this device, by size and data type: the table for auto."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TuningResult(Struct, frozen=True, kw_only=True):
     tile: int = 0
     options: dict[str, int] = {}
     launch: str = ""
-    code: str = ""  # of a user's kernel: a changed file is another one
+    code: str = ""  # fingerprint of a user's kernel: a changed file is another kernel
     seconds: float | None = None
     note: str = ""
 
@@ -38,14 +38,14 @@ class TuningResult(Struct, frozen=True, kw_only=True):
 
     @property
     def run(self) -> Run:
-        """Return the trial as a run, for tables and estimates."""
+        """Return the result as a run, for tables and estimates."""
         experiment = self.config.applied(Experiment(n=self.n, dtype=self.dtype))
         began = events.RunStarted(t=0, run=0, experiment=experiment, title="", backend="", phases=())
         return started(began).after(events.RunDone(t=0, run=0, outcome="done", median=self.seconds))
 
 
 class Config(Struct, frozen=True, kw_only=True):
-    """A kernel's choices."""
+    """The choices of a kernel."""
 
     kernel: str
     tile: int = 0
@@ -59,29 +59,29 @@ class Config(Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """tile 64, order 1, graph."""
+        """A label such as: tile 64, order 1, graph."""
         words = [f"tile {self.tile}"] * bool(self.tile) + [f"{name} {value}" for name, value in self.options]
         return ", ".join([*words, *([self.launch] if self.launch not in ("", "eager") else [])]) or "-"
 
 
 def config_of(source: Experiment | TuningResult) -> Config:
-    """The choices of a settled experiment or a trial."""
+    """Return the choices of a settled experiment or a tuning result."""
     options = tuple(sorted(source.options.items()))
     return Config(kernel=source.kernel, tile=source.tile, options=options, launch=source.launch, code=source.code)
 
 
 def load(device: DeviceId) -> list[TuningResult]:
-    """Return everything measured on this device."""
+    """Return all results of this device."""
     return device_cache.read(KIND, device, msgspec.json.Decoder(list[TuningResult]).decode) or []
 
 
 def save(trials: Iterable[TuningResult], device: DeviceId) -> bool:
-    """Store the trials; return False if that failed."""
+    """Store the results; return False if that failed."""
     return device_cache.write(KIND, device, msgspec.json.encode(list(trials)))
 
 
 def fastest(trials: Iterable[TuningResult], n: int, dtype: str, nonnegative: bool) -> Sequence[TuningResult]:
-    """Return the trials for this size, fastest first: from the nearest measured size, weights of the same sign preferred."""
+    """Return the results for this size, fastest first: from the nearest measured size, weights of the same sign preferred."""
     timed = [t for t in trials if t.dtype == dtype and t.seconds]
     timed = [t for t in timed if t.nonnegative == nonnegative] or timed
     most = max((t.n for t in timed), default=0)

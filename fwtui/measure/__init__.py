@@ -1,1 +1,1 @@
-"""Runs a plan with a clock around it. Only the worker imports this package."""
+"""Timed runs of a plan. Only the worker imports this package."""

@@ -1,4 +1,4 @@
-"""The listing of an op: its lines of source and its instructions, with the samples of each."""
+"""The listing of an op: source lines and instructions, with the PC samples of each."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from fwtui_kernels.compiled.disassembly import MachineInstruction
 from fwtui_kernels.compiled.source_lines import SourceLine
 from fwtui_kernels.own import text_of
 
-AROUND = 2  # lines of source shown around those that have instructions
-GAP = 12  # lines without any that are shown all the same
-WIDEST = 200  # characters of a line
-LINE_REASONS, INSTRUCTION_REASONS = 5, 2  # named, the rest together
-HOT = 0.005  # of the samples, from which an instruction has many
-IN_LOOP = 0.5  # of the samples, from which a loop stands for the whole
-# minimums of a thread in one instruction: of three operands two, and of two packed 16-bit numbers each twice; that of single ones
-# is named S16x2 too, and uses half of it
+AROUND = 2  # source lines shown around those that have instructions
+GAP = 12  # a gap of at most this many lines without instructions is shown too
+WIDEST = 200  # characters of a shown line
+LINE_REASONS, INSTRUCTION_REASONS = 5, 2  # named stall reasons; the others are summed
+HOT = 0.005  # share of the samples from which an instruction counts as hot
+IN_LOOP = 0.5  # share of the samples from which a loop represents the whole function
+# minimums of a thread in one instruction: two for three operands, doubled for two packed 16-bit values; the instruction for
+# single 16-bit values is also named S16x2, and uses half of it
 _MINIMUM = re.compile(r"(?:VIADDMNMX|VIMNMX|IMNMX|FMNMX|HMNMX2?)(3)?\b(?:\.\w+)*")
 _PACKED = re.compile(r"U16x2|ADDMNMX.*16x2|HMNMX2")
-# a minimum in two instructions: a comparison of two registers, then one of them is chosen or stored by its predicate
+# a minimum in two instructions: a comparison of two registers, then a selection or a store predicated on it
 _COMPARISON = re.compile(r"[DFI]SETP\.[GL][ET]U?\.\S+ (P\d), PT, (R\d+)\S*, (R\d+)\S*, PT")
 _CHOICE = re.compile(r"F?SEL R\d+, (R\d+)\S*, (R\d+)\S*, !?(P\d)")
 _STORE = re.compile(r"@!?(P\d) (?:ST[GS]?\b.*|MOV R\d+|IMAD\.MOV\.U32 R\d+, RZ, RZ), (R\d+)\S*")
-_PREDICATE, _REGISTER = (re.compile(rf"(?:@\S+ )?(?!ST)\S+ ({name}\d+)\b") for name in "PR")  # what an instruction writes
+_PREDICATE, _REGISTER = (re.compile(rf"(?:@\S+ )?(?!ST)\S+ ({name}\d+)\b") for name in "PR")  # the written register
 _SIGN = re.compile(r"PRMT (R\d+), (R\d+)\S*, 0x9910, RZ")
 
 ByOffset = Mapping[int, Reasons]
 
 
 def minimums(name: str) -> int:
-    """Relaxations of a thread in one instruction of that name, as each is one minimum."""
+    """Return the relaxations of a thread in one instruction of that name; one relaxation is one minimum."""
     match = _MINIMUM.fullmatch(name)
     return (2 if match[1] else 1) * (2 if _PACKED.search(name) else 1) if match else 0
 
 
 def relaxations(code: Sequence[MachineInstruction]) -> list[int]:
-    """How many relaxations of a thread each instruction stands for."""
+    """Return the number of relaxations of a thread for each instruction."""
     counts = [minimums(opcode(one.text)) for one in code]
-    compared: dict[str, tuple[int, set[str]]] = {}  # by predicate: the comparison, and the registers that hold its operands
-    narrow: dict[str, str] = {}  # register with a 16-bit number and its sign -> register with that number
+    compared: dict[str, tuple[int, set[str]]] = {}  # by predicate: the comparison, and the registers of its operands
+    narrow: dict[str, str] = {}  # register with a sign-extended 16-bit value -> register with that value
     for place, one in enumerate(code):
         choice, store = _CHOICE.fullmatch(one.text), _STORE.fullmatch(one.text)
         predicate = choice[3] if choice else store[1] if store else ""
@@ -67,12 +67,12 @@ def relaxations(code: Sequence[MachineInstruction]) -> list[int]:
 
 
 def innermost(loops: Sequence[range]) -> list[range]:
-    """Those in which no other one lies; two jumps back to one place are one loop."""
+    """Return the loops that contain no other loop; two jumps back to one place are one loop."""
     return [loop for loop in loops if not any(one != loop and loop[0] <= one[0] and one[-1] <= loop[-1] for one in loops)]
 
 
 def inner_loop(code: Sequence[MachineInstruction], samples: ByOffset) -> range | None:
-    """Indices of the busiest loop that has no loop in it: by samples, else by its relaxations; None if that is no loop."""
+    """Return the indices of the busiest innermost loop, by samples, else by relaxations; None if it has neither."""
     places = {one.offset: place for place, one in enumerate(code)}
     back = ((one.target, place) for place, one in enumerate(code) if one.target is not None and one.target < one.offset)
     loops = [range(places[target], place + 1) for target, place in back]
@@ -88,16 +88,16 @@ def inner_loop(code: Sequence[MachineInstruction], samples: ByOffset) -> range |
 
 
 def build_listing(
-    code: Sequence[MachineInstruction], samples: ByOffset, user_file: Path | None = None, tell_source: bool = True
+    code: Sequence[MachineInstruction], samples: ByOffset, user_file: Path | None = None, include_source: bool = True
 ) -> Listing:
-    """The listing of a function. `user_file` is the user's own, whose text is told only if `tell_source`."""
+    """Return the listing of a function. The text of `user_file` is included only if `include_source`."""
     loop = inner_loop(code, samples)
     places = loop if loop is not None else range(len(code))
     instructions, done = [code[place] for place in places], relaxations(code)
     names = Counter(name for name in map(opcode, (one.text for one in instructions)) if name != "NOP")
     by_line = samples_by_line(code, samples)
     busiest = sorted(by_line, key=lambda line: -sum(by_line[line].values()))[:MAX_LINES]
-    lines = _with_context(busiest, user_file, tell_source)
+    lines = _with_context(busiest, user_file, include_source)
     index = {line: place for place, line in enumerate(lines)}
     return Listing(
         lines=tuple(
@@ -110,7 +110,7 @@ def build_listing(
                 index.get(one.source, -1),
                 top_reasons(samples.get(one.offset, {}), INSTRUCTION_REASONS),
             )
-            for one in _telling(code, samples, loop)
+            for one in _included(code, samples, loop)
         ),
         total=len(code),
         loop=(code[loop[0]].offset, code[loop[-1]].offset) if loop is not None else (0, 0),
@@ -120,14 +120,14 @@ def build_listing(
 
 
 def top_reasons(reasons: Mapping[str, int], most: int) -> Reasons:
-    """The greatest of them, and the rest together."""
+    """Return the `most` most frequent reasons, and the sum of the others."""
     ordered = sorted(reasons.items(), key=lambda item: -item[1])
     rest = sum(count for _, count in ordered[most:])
     return {**dict(ordered[:most]), **({OTHER: rest} if rest else {})}
 
 
 def samples_by_line(code: Sequence[MachineInstruction], samples: ByOffset) -> dict[SourceLine, Counter[str]]:
-    """Samples by the line of source."""
+    """Sum the samples of each source line."""
     by_line: dict[SourceLine, Counter[str]] = {}
     for one in code:
         line = by_line.setdefault(one.source, Counter())
@@ -137,15 +137,15 @@ def samples_by_line(code: Sequence[MachineInstruction], samples: ByOffset) -> di
 
 
 def code_name(code: Sequence[MachineInstruction], lines: Sequence[CodeLine]) -> str:
-    """What tells a function and its source from all others of a session."""
+    """Return a name that identifies the function and its source within a session."""
     instructions = "\n".join(one.text for one in code)
     source = "\n".join(f"{one.file}:{one.line}:{one.text}" for one in sorted(lines, key=lambda one: (one.file, one.line)))
     return f"{zlib.crc32(f'{instructions}{source}'.encode()):08x}"
 
 
-def _telling(code: Sequence[MachineInstruction], samples: ByOffset, loop: range | None) -> Sequence[MachineInstruction]:
-    """As many as are told: all if they are few, else those with many samples, with all of the loop if it fits; of a code that
-    was not sampled the first ones of the loop.
+def _included(code: Sequence[MachineInstruction], samples: ByOffset, loop: range | None) -> Sequence[MachineInstruction]:
+    """Return the instructions to include: all if they are few, else those with many samples and the whole loop if it fits.
+    Without samples, return the first instructions of the loop.
     """
     if len(code) <= MAX_INSTRUCTIONS:
         return code
@@ -159,11 +159,11 @@ def _telling(code: Sequence[MachineInstruction], samples: ByOffset, loop: range 
     return [code[place] for place in sorted(places)]
 
 
-def _with_context(sampled_lines: Sequence[SourceLine], user_file: Path | None, tell_source: bool) -> dict[SourceLine, str]:
-    """The lines in order, file by file in the order of their samples, with those around them, as many as are told."""
+def _with_context(sampled_lines: Sequence[SourceLine], user_file: Path | None, include_source: bool) -> dict[SourceLine, str]:
+    """Return the lines with samples and their context, up to the limit, file by file in the order of their samples."""
     lines: dict[SourceLine, str] = {}
     for path in dict.fromkeys(line.path for line in sampled_lines):
-        text = _text(path, str(user_file or "")) if user_file is None or tell_source or not _belongs(path, user_file) else ()
+        text = _text(path, str(user_file or "")) if user_file is None or include_source or not _belongs(path, user_file) else ()
         numbers = sorted(line.line for line in sampled_lines if line.path == path)
         numbers_shown: set[int] = set()
         for number, following in zip(numbers, [*numbers[1:], numbers[-1]], strict=True):
@@ -173,7 +173,7 @@ def _with_context(sampled_lines: Sequence[SourceLine], user_file: Path | None, t
         for number in sorted(numbers_shown if not text else (n for n in numbers_shown if n in numbers or 1 <= n <= last)):
             line = sanitise(text[number - 1].expandtabs(4)[:WIDEST]) if 1 <= number <= last else ""
             lines[SourceLine(path, number)] = line
-    if len(lines) > MAX_LINES:  # the context goes first
+    if len(lines) > MAX_LINES:  # context lines are dropped first
         sampled = set(sampled_lines)
         lines = dict([*((line, text) for line, text in lines.items() if line in sampled)][:MAX_LINES])
     return lines
@@ -184,13 +184,13 @@ def _belongs(path: str, user_file: Path) -> bool:
 
 
 def line_name(line: SourceLine) -> tuple[str, int]:
-    """As a CodeLine names it."""
+    """Return the file name and line number as a CodeLine stores them."""
     return sanitise(Path(line.path).name), line.line
 
 
 @cache
 def _text(path: str, user_file: str) -> tuple[str, ...]:
-    """The lines of a file; a compiler may name only its last part, which is then beside the user's."""
+    """Return the lines of a file; a compiler may give only its base name, which is then looked up in the user file's folder."""
     for file in (Path(path), Path(user_file).parent / Path(path).name):
         try:
             return tuple(text_of(file).splitlines())

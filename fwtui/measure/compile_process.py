@@ -1,7 +1,7 @@
-"""`python -P -m fwtui.measure.compile_process`: compile a kernel for a GPU that need not be here, and tell what it uses.
+"""`python -P -m fwtui.measure.compile_process`: compile a kernel for any GPU, installed or not, and report its resources.
 
-A CompileRequest as JSON on stdin, for which it may wait with the compiler loaded; a Compiled on stdout. A separate process,
-because only those load a compiler or a kernel's file; what the file prints is discarded.
+It reads a CompileRequest as JSON from stdin, with the compiler already loaded, and writes a Compiled to stdout. Only separate
+processes load a compiler or a user's file; the output that the file prints is discarded.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from fwtui_kernels.plan import Kernel, Shape, Target
 _LABEL, _JUMP = re.compile(r"\$\w+:"), re.compile(r"\bbra(?:\.uni)?\s+(\$\w+);")
 _READ, _WRITTEN = re.compile(r"\bld\.\S*shared"), re.compile(r"\b(?:st|red|atom)\.(?!\S*(?:shared|local|param))")
 UNTILED_N = 64  # vertices for a kernel without tiles
-REHEARSED = CompileRequest(kernel="naive", capability=(9, 0))  # what makes the compiler ready
+REHEARSED = CompileRequest(kernel="naive", capability=(9, 0))  # compiled at the start, to load the compiler
 
 
 def compile_kernel(request: CompileRequest) -> Compiled:
-    """What the compiler says of every operation of the plan."""
+    """Return the compiled resources of every operation of the plan."""
     path = Path(request.path) if request.path else None
     try:
         kernel = load(path, request.kernel) if path is not None else kernel_named(request.kernel)
@@ -40,7 +40,7 @@ def compile_kernel(request: CompileRequest) -> Compiled:
             return Compiled()
         disassembler = None
         if request.listing:
-            with suppress(FileNotFoundError):  # it is optional
+            with suppress(FileNotFoundError):  # the disassembler is optional
                 disassembler = Disassembler()
         return Compiled(used=tuple(_used(kernel, request, disassembler)))
     except ImportError as error:
@@ -52,7 +52,7 @@ def compile_kernel(request: CompileRequest) -> Compiled:
 
 
 def _outside(error: Exception, path: Path) -> bool:
-    """Whether nothing names a line of the user's: what failed is the driver, or the compiler itself."""
+    """Return True if the error names no line of the user's file: the driver or the compiler itself failed."""
     return not isinstance(error, UserKernelError) and describe_error(error, path).startswith(f"{path.name}: ")
 
 
@@ -95,7 +95,7 @@ def _used(kernel: Kernel, request: CompileRequest, disassembler: Disassembler | 
 
 
 def _check_limits(op: Any, step: Any, code: Any, request: CompileRequest) -> None:
-    """Raises UserKernelError if no GPU of that kind can launch it like that."""
+    """Raises UserKernelError if no GPU of that compute capability can launch the operation with these blocks."""
     from fwtui_kernels.programs.cuda_source import check_parameters
 
     registers, shared, _, _ = code.used
@@ -131,8 +131,8 @@ def _listing(disassembler: Disassembler, found: Any, request: CompileRequest) ->
 
 
 def rewrites(ptx: str) -> bool:
-    """Whether a loop, with none in it, reads shared memory and writes to global memory: what is kept in registers is written
-    after such a loop, however many registers a function has.
+    """Return True if an innermost loop reads shared memory and writes global memory. A kernel that accumulates in registers
+    writes after such a loop, however many registers a function has.
     """
     lines = [line.strip() for line in ptx.splitlines()]
     labels = {line[:-1]: place for place, line in enumerate(lines) if _LABEL.fullmatch(line)}
@@ -142,9 +142,9 @@ def rewrites(ptx: str) -> bool:
 
 
 def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> Any:
-    """A function of Numba's, compiled: what it `used`, and its `ptx` where that is needed. NVRTC's tell the same themselves.
+    """Compile a Numba function: return its `used` resources, and its `ptx` if needed. NVRTC functions have both already.
 
-    Raises UserKernelError for what Numba does not take, with the line where one is known.
+    Raises UserKernelError for code that Numba rejects, with the line if it is available.
     """
     from fwtui_kernels.compiled.compiler import compiled
     from fwtui_kernels.programs.cuda_program import types_of
@@ -152,7 +152,7 @@ def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> Any:
     function = op.function.py_func
     try:
         return compiled(function, types_of(op, shape, len(step.args)), request.capability, op.function.targetoptions)
-    except (ImportError, OSError, RuntimeError, MemoryError):  # the compiler is not as it must be
+    except (ImportError, OSError, RuntimeError, MemoryError):  # a damaged compiler installation
         raise
     except Exception as error:
         if not request.path or not _outside(error, Path(request.path)):

@@ -1,4 +1,4 @@
-"""The inner loop of each op of a CPU kernel, from its assembly text as LLVM prints it for x86-64 and AArch64."""
+"""The inner loop of each op of a CPU kernel, from the x86-64 or AArch64 assembly that LLVM prints."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _INSTRUCTION = re.compile(r"\s+([a-z]\w*(?:\.\w+)?)(?:\s+(.*))?$")
 _JUMP = re.compile(r"j\w+|b(?:\.\w+)?|cbn?z|tbn?z")
 _REGISTER_BITS = {"z": 512, "y": 256, "x": 128}
 _LETTER_BITS = {"b": 8, "h": 16, "w": 16, "s": 32, "d": 64}
-# one relaxation is one minimum, or a comparison where there is a branch or a choice instead
+# one relaxation is one minimum, or one comparison if the code branches or selects instead
 _X86_FLOAT = re.compile(r"v?(?:min|cmp\w*|u?comi)(p|s)([sd])")
 _X86_INTEGER = re.compile(r"v?p(?:min[su]|cmpgt|cmpn?l[te])([wd])|cmp([wl])")
 _ARM = re.compile(r"(?:f?min(?:nm)?|smin|f?cm(?:gt|ge)|fcmp|cmp)")
@@ -39,12 +39,12 @@ class Loop(NamedTuple):
 
     lanes: int  # relaxations in one instruction
     item_bits: int
-    relaxations: int  # in one turn
-    mix: dict[str, int]  # instructions of one turn
+    relaxations: int  # in one iteration
+    mix: dict[str, int]  # instructions of one iteration
 
 
 def inner_loops(it: LoadedKernel, cached: bool) -> Iterator[tuple[str, Loop]]:
-    """The loop of each op whose code is known. `cached`: kept between runs of the program, as it may have to be compiled."""
+    """Yield the loop of each op whose code is available. `cached`: from the disk cache, since it may have to be compiled."""
     program, shape = it.program, it.program.shape
     if not isinstance(program, CpuProgram):
         return
@@ -62,7 +62,7 @@ def inner_loops(it: LoadedKernel, cached: bool) -> Iterator[tuple[str, Loop]]:
 
 
 def inner_loop(assembly: str, most: int = MAX_LANES) -> Loop | None:
-    """The innermost loop with the most relaxations in a turn, and at most `most` in an instruction; None if there is none."""
+    """Return the innermost loop with the most relaxations per iteration, at most `most` per instruction; None without any."""
     code, labels = _read(assembly)
     spans = [
         range(labels[target], place + 1)
@@ -75,7 +75,7 @@ def inner_loop(assembly: str, most: int = MAX_LANES) -> Loop | None:
 
 
 def _read(assembly: str) -> tuple[list[tuple[str, str]], dict[str, int]]:
-    """The instructions, each with its operands, and the place of each label."""
+    """Return the instructions with their operands, and the position of each label."""
     code: list[tuple[str, str]] = []
     labels: dict[str, int] = {}
     for line in assembly.splitlines():
@@ -95,7 +95,7 @@ def _loop(code: Sequence[tuple[str, str]]) -> Loop | None:
 
 
 def _relaxing(code: Sequence[tuple[str, str]]) -> Iterator[tuple[int, int]]:
-    """Relaxations and bits of a number, of each instruction that does any."""
+    """Yield the relaxations, and the bits of a value, of each instruction that relaxes."""
     for name, operands in code:
         if match := _X86_FLOAT.fullmatch(name):
             bits = _LETTER_BITS[match[2]]
@@ -111,5 +111,5 @@ def _relaxing(code: Sequence[tuple[str, str]]) -> Iterator[tuple[int, int]]:
 
 
 def _width(operands: str) -> int:
-    """Bits of the widest vector register among them."""
+    """Return the width in bits of the widest vector register in the operands."""
     return max((_REGISTER_BITS[kind] for kind in re.findall(r"%([xyz])mm", operands)), default=128)

@@ -1,6 +1,6 @@
-"""Where a wrong kernel goes wrong: the first step after which its matrix is not what its plan says, and what would explain it.
+"""The first step after which a wrong kernel's matrix differs from its plan's, and the mistake that explains it.
 
-The plan is carried out in NumPy beside the kernel, and both are compared after each step.
+NumPy executes the plan in parallel with the kernel; the two matrices are compared after each step.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from fwtui.graphs.graph import GraphInput
 from fwtui_kernels.plan import Kernel, Rect, Shape, Step
 from fwtui_kernels.reference import middles, relax
 
-MAX_CELLS = 2e8  # that are compared, over all steps
+MAX_CELLS = 2e8  # compared cells, over all steps
 MAX_NAMED = 2  # rectangles in a sentence
-MAX_LEFT_OUT = 64  # vertices of a step that are left out in turn
+MAX_LEFT_OUT = 64  # candidate vertices of a step, each omitted once
 
 
 class Difference(NamedTuple):
-    """A step, and the matrix after it: as the kernel left it, and as the plan says."""
+    """A step, and the matrix after it: the kernel's and the plan's."""
 
     step: int
-    got: np.ndarray  # canonical, with the padding where it could be seen
+    got: np.ndarray  # canonical, with the padding if that was compared
     wanted: np.ndarray
     cause: str
-    earliest: int  # the first of the steps up to this one whose matrix could not be looked at; mostly this one itself
+    earliest: int  # the first step whose matrix could not be compared, up to this one; mostly this step
 
 
 def first_difference(kernel: Kernel, shape: Shape, graph: GraphInput, engine: Engine) -> Difference | None:
-    """Run the stepwise plan, looking after each step; None if the two never differ, or there is too much to look at.
+    """Run the plan step by step and compare after each; None if the matrices never differ or there are too many cells.
 
-    First as a graph whose padding is vertices without edges, so that all of the matrix is seen; then as it is. Of a kernel that
-    works in several matrices what a step has written is looked at, where those are its buffers, row by row; else the result's
-    own, where it holds all.
+    The graph is first padded with vertices without edges, so that the whole matrix is comparable, and then used as it is. For a
+    kernel with several matrices, the cells that a step wrote are compared in its own buffers, row by row, where these are
+    available; otherwise the result matrix is compared after steps where it holds all cells.
     """
     shapes = [shape] if shape.padded == shape.n else [replace(shape, n=shape.padded), shape]
     differences = (_first_difference(kernel, one, graph, engine) for one in shapes if not kernel.refuses(one))
@@ -63,7 +63,7 @@ def _first_difference(kernel: Kernel, shape: Shape, graph: GraphInput, engine: E
 
 
 def _compared(it: LoadedKernel, state: np.ndarray, graph: GraphInput) -> Difference | None:
-    """Each step, in NumPy on `state` and by the kernel, until the two differ."""
+    """Execute each step in NumPy on `state` and with the kernel until the two differ."""
     kernel, engine, shape = it.kernel, it.engine, it.program.shape
     n = shape.n
     done, original, round_start, opened, seen_until = 0, state.copy(), state.copy(), 0, 0
@@ -95,7 +95,7 @@ def _compared(it: LoadedKernel, state: np.ndarray, graph: GraphInput) -> Differe
 
 
 def _written(it: LoadedKernel, step: Step, expected: np.ndarray, graph: GraphInput) -> np.ndarray | None:
-    """The wanted matrix with what the kernel wrote instead, where its own buffers tell; None if they do not."""
+    """Return the expected matrix with the cells that the kernel wrote; None if its own buffers do not show them."""
     if it.program.reorders:
         return None
     got, n = expected.copy(), len(expected)
@@ -115,7 +115,7 @@ def _written(it: LoadedKernel, step: Step, expected: np.ndarray, graph: GraphInp
 
 
 def _all_there(kernel: Kernel, plan: Sequence[Step], side: int) -> Iterator[bool]:
-    """After each step whether every cell was written last where the result is in the end."""
+    """For each step, yield True if the result matrix then holds the last write of every cell."""
     last = np.zeros((side, side), dtype=np.int8)
     result = next((w.buffer for w in reversed(plan[-1].writes) if w.buffer < kernel.matrices), 0)
     for step in plan:
@@ -128,7 +128,7 @@ def _all_there(kernel: Kernel, plan: Sequence[Step], side: int) -> Iterator[bool
 def _cause(
     got: np.ndarray, states: tuple[np.ndarray, np.ndarray, np.ndarray], writes: Sequence[Rect], through: range, tile: int
 ) -> str:
-    """What gives exactly the matrix that the kernel left; nothing if nothing that is tried here does, or several do."""
+    """Return the only mistake that gives exactly the kernel's matrix; empty if none or several of the candidates do."""
     n = len(got)
     fitting = [what for what, cells in _mistakes(*states, writes, through, tile) if np.array_equal(cells[:n, :n], got)]
     if forgotten := _forgotten(got, states[0], writes, through):
@@ -137,7 +137,7 @@ def _cause(
 
 
 def _forgotten(got: np.ndarray, before: np.ndarray, writes: Sequence[Rect], through: range) -> str:
-    """Which of several rectangles were left as they were, while the others are right; empty if that is not what happened."""
+    """Name the rectangles that the step left unchanged while all others are right; empty if that does not explain `got`."""
     n = len(got)
 
     def differ(one: np.ndarray, other: np.ndarray, w: Rect) -> bool:
@@ -157,7 +157,7 @@ def _forgotten(got: np.ndarray, before: np.ndarray, writes: Sequence[Rect], thro
 def _mistakes(
     before: np.ndarray, round_start: np.ndarray, original: np.ndarray, writes: Sequence[Rect], through: range, tile: int
 ) -> Iterator[tuple[str, np.ndarray]]:
-    """Mistakes that are often made, in words, and the matrix that each leaves, from before the step, its round, and all."""
+    """Yield common mistakes with the matrix that each gives, from the matrices before the step, its round, and the run."""
     yield "the step had not run", before
     for left_out in [*reversed(through)][:MAX_LEFT_OUT]:
         yield f"k = {left_out} were left out", _carried_out(before, writes, (k for k in through if k != left_out))
@@ -167,7 +167,7 @@ def _mistakes(
         tiles = before.reshape(side // tile, tile, side // tile, tile)
         turned, what = tiles.transpose(0, 3, 2, 1).reshape(side, side), "its tile"
     others = [(turned, f"read with {what} transposed"), (round_start, "read as it was before this round")]
-    others += [(original, "read from the graph as it was given")] * (not np.array_equal(original, round_start))
+    others += [(original, "read from the input graph")] * (not np.array_equal(original, round_start))
     for other, how in others:
         if not np.array_equal(other, before):
             for to, middle, of in ((other, before, "d[i, k]"), (before, other, "d[k, j]"), (other, other, "both operands")):
@@ -175,7 +175,7 @@ def _mistakes(
 
 
 def _carried_out(before: np.ndarray, writes: Sequence[Rect], through: Iterable[int], *operands: np.ndarray) -> np.ndarray:
-    """The matrix after a step, possibly with d[i, k] and d[k, j] from other matrices."""
+    """Return the matrix after a step; d[i, k] and d[k, j] may come from other matrices."""
     cells = before.copy()
     for k in through:
         relax(cells, writes, k, *operands)

@@ -1,4 +1,4 @@
-"""The graph of a run: generated or read, checked, and kept for the next run that needs it."""
+"""The graph of a run: generated or read, checked, and cached for the next run."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ Key = tuple[object, ...]  # equal keys, equal graphs
 
 
 class Inputs:
-    """The last graph, for the next run that needs it."""
+    """A cache of the last graph."""
 
     def __init__(self) -> None:
         self._last: tuple[Key, GraphInput] | None = None
 
     def graph(self, context: RunContext) -> tuple[Key, GraphInput, Shape]:
-        """The experiment's graph, its key, and the kernel's shape for it, reported as a Graph event.
+        """Return the experiment's graph, its key, and the kernel's shape for it; report it as a Graph event.
 
-        Raises Refused if it cannot be made, does not fit, or is not taken by the kernel.
+        Raises Refused if the graph cannot be generated or read, does not fit, or is not supported by the kernel.
         """
         experiment, kernel, engine = context.experiment, context.kernel, context.engine
         if not experiment.file:
@@ -39,7 +39,7 @@ class Inputs:
         same = (*experiment.graph, experiment.file, *stamp)
         key = (*same, experiment.dtype)
         if self._last is None or self._last[0] != key:
-            self._last = None  # so that two graphs are never in memory at once
+            self._last = None  # never two graphs in memory
             if experiment.file:
                 most = SIMULATOR_MAX_N if engine.target.backend == "simulator" else kernel.max_n
                 with context.stage("read", stamp[1]):
@@ -77,18 +77,18 @@ class Inputs:
 
 
 def fill_for(engine: Engine, n: int) -> Fill:
-    """The fastest generator for n vertices: on the engine's device, or compiled for the CPU."""
+    """Return the fastest generator for n vertices: on the engine's device, or compiled for the CPU."""
     if n >= GENERATED_THERE and engine.fill is not None:
         return engine.fill
-    from fwtui.engine.generate_cpu import fill  # brings numba
+    from fwtui.engine.generate_cpu import fill  # imports numba
 
     return fill
 
 
 def file_stamp(path: str) -> tuple[int | None, int | None]:
-    """A file's time stamp and size in bytes, which change with it."""
+    """Return a file's time stamp and size in bytes, which identify its version; (None, None) if it cannot be read."""
     try:
         status = os.stat(path)
     except OSError:
-        return (None, None)  # no file, or the reader reports the error
+        return (None, None)  # the reader reports the error
     return (status.st_mtime_ns, status.st_size)

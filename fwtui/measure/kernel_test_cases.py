@@ -1,4 +1,4 @@
-"""What a kernel is tried on: small graphs around the size of a tile, then kinds of graphs, then number types; and what it did."""
+"""The graphs of a kernel test: sizes around a tile, kinds of graphs, data types; and the description of a failure."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from fwtui.stream.kernel_tests import RACY, WRONG
 from fwtui_kernels.own import describe_error
 from fwtui_kernels.plan import FLOATS, WARP, Kernel, Shape
 
-SIMULATED_SIDE = 4  # of a block of threads in the simulator, for a kernel without tiles
-MAX_SIMULATED = 350_000  # relaxations of a trial in the simulator, which takes some microseconds for each
-LARGE_SIMULATED = 100_000  # of a case, which then runs once
+SIMULATED_SIDE = 4  # side of a thread block in the simulator, for a kernel without tiles
+MAX_SIMULATED = 350_000  # relaxations of a test in the simulator, which needs some microseconds for each
+LARGE_SIMULATED = 100_000  # relaxations of a case that runs only once
 
 
 class Case(NamedTuple):
-    """A graph, and in words why it is tried."""
+    """A graph, and the reason why it is tested."""
 
     name: str
     graph: Experiment
 
 
 def kernel_test_ladder(kernel: Kernel, tile: int, simulated: bool, more: Sequence[int] = ()) -> Iterator[Case]:
-    """From one vertex up; every kind at two tiles and a bit, every number type at one tile and one more."""
+    """Yield cases from one vertex up: every kind of graph at two tiles and more, every data type at one tile plus one."""
     side = tile if tile > 1 else SIMULATED_SIDE if simulated else WARP
     most = min(kernel.max_n, max(SIMULATOR_MAX_N, side + 1) if simulated else kernel.max_n)
     around = [n for n in sizes(side) if n <= most]
@@ -42,15 +42,15 @@ def kernel_test_ladder(kernel: Kernel, tile: int, simulated: bool, more: Sequenc
     what = "tile" if tile > 1 else "block" if simulated else "warp"
     names = {around[-1]: f", two {what}s and a bit", side + 1: f", one more than a {what}", side: f", one {what}"}
     names |= {side - 1: f", one less than a {what}"}
-    if kernel.backend == "cpu" and tile <= 1:  # no size is special
+    if kernel.backend == "cpu" and tile <= 1:  # no size is special without tiles
         names = {}
     names[1] = ", one vertex"
     for n in around:
-        # few edges and long paths: what is not done shows
+        # few edges and long paths reveal missing relaxations
         yield _case(f"n = {n}{names.get(n, '')}", n, first, density=0.15, connected=True)
     n = around[-1]
     yield _case(f"n = {n}, unreachable pairs", n, first, density=0.08)
-    # far too long for a sentinel that is too small, and in floating types fractions, whose sums are exact up to there
+    # path lengths far beyond a sentinel that is too small; in floating types, fractions whose sums are still exact
     longest = {"int16": 2**13, "int32": 2**24}.get(first, 2**16)
     weights = {"low": longest // n // 2, "high": longest // n, "real": first in FLOATS}
     yield _case(f"n = {n}, one cycle through all vertices", n, first, density=0.0, connected=True, **weights)
@@ -67,7 +67,7 @@ def kernel_test_ladder(kernel: Kernel, tile: int, simulated: bool, more: Sequenc
 
 
 def select_affordable(cases: Sequence[Case], tile: int) -> list[Case]:
-    """Those that the simulator has time for: one vertex, more than a tile, then the others, as long as there is some."""
+    """Select cases within the simulator's budget: one vertex, more than a tile, then the others in order."""
     left, families = MAX_SIMULATED, set[str]()
     for case in sorted(cases, key=lambda case: (case.graph.n > 1, case.graph.n <= tile)):
         work = relaxations(case.graph.n, tile)
@@ -79,23 +79,23 @@ def select_affordable(cases: Sequence[Case], tile: int) -> list[Case]:
 
 
 def relaxations(n: int, tile: int) -> int:
-    """Those of a run, padding and all."""
+    """Return the number of relaxations of one run, padding included."""
     return (-(-n // tile) * tile) ** 3
 
 
 def runs_once(n: int, tile: int) -> bool:
-    """Whether a case is so large that the simulator has time for one run of it."""
+    """Return True if the case is so large that the simulator runs it only once."""
     return relaxations(n, tile) > LARGE_SIMULATED
 
 
 def tile_of(kernel: Kernel, simulated: bool) -> int:
-    """The tile that a kernel is tried with unless asked otherwise: its own, and in the simulator the smallest one."""
+    """Return the default tile of a test: the kernel's default, or in the simulator the smallest one."""
     small = min((tile for tile in kernel.tiles_for(True) if tile >= SIMULATED_SIDE), default=0)
     return (small if simulated and small else kernel.tile_for(0, simulated)) or 1
 
 
 def watch_accesses(active: bool, looked_at: Counter[Any]) -> AbstractContextManager[Any]:
-    """A log of what threads do, in a process of the simulator; None if it is not wanted."""
+    """Return the simulator's access log, or a null context if it is not wanted."""
     if not active:
         return nullcontext()
     from fwtui_kernels.compiled import simulator_races
@@ -104,7 +104,7 @@ def watch_accesses(active: bool, looked_at: Counter[Any]) -> AbstractContextMana
 
 
 def find_misuse(log: Any, wrong: bool) -> tuple[str, str]:
-    """What threads must not do, by that log: the outcome, and in words; empty if they do nothing of the kind."""
+    """Return the outcome and a sentence for illegal accesses in the log; both are empty if there are none."""
     if log is None:
         return "", ""
     if log.divergence:
@@ -119,18 +119,18 @@ def find_misuse(log: Any, wrong: bool) -> tuple[str, str]:
 def graph_and_shape(
     kernel: Kernel, experiment: Experiment, tile: int, options: Mapping[str, int], engine: Engine
 ) -> tuple[GraphInput, Shape]:
-    """The graph, and the shape for which the kernel is built: with these options, and its defaults for others."""
+    """Return the graph, and the shape with these options and the kernel's defaults for others."""
     graph = generate(experiment, fill_numpy if experiment.n <= FULL_CHECK["cpu"] else fill_for(engine, experiment.n))
     return graph, Shape(graph.n, tile, experiment.dtype, nonnegative=graph.nonnegative, options=all_options(kernel, options))
 
 
 def all_options(kernel: Kernel, options: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """All options of the kernel: these, and its defaults for others."""
+    """Return all options of the kernel: these, and its defaults for others."""
     return tuple(sorted((name, options.get(name, value)) for name, value in kernel.defaults))
 
 
 def describe_failure(error: BaseException, path: Path | None) -> str:
-    """What an exception says of the kernel, whose file that is."""
+    """Describe an exception of the kernel in `path`."""
     if isinstance(error, Refused):
         return str(error)
     if did := describe_kernel_fault(str(error)):

@@ -1,4 +1,4 @@
-"""The process that tests a kernel: it loads it, checks its plan, and runs it on small graphs.
+"""The process that tests a kernel: it loads the kernel, checks its plan, and runs it on small graphs.
 
 `python -P -m fwtui.measure.kernel_test_process [DEVICE]` prepares the device and waits for a KernelTestRequest on stdin. It
 writes a JSON line to stdout for each case that begins and for each finding; the kernel file prints to stderr. Its parent reports
@@ -66,12 +66,12 @@ from fwtui.stream.kernel_tests import (
 from fwtui_kernels.own import LOOKED_AT, NoTrial, load
 from fwtui_kernels.plan import Kernel, Rect, Shape
 
-REHEARSED = "naive"  # the rung that makes a device ready
+REHEARSED = "naive"  # the kernel that warms up a device
 BRIEF = 5  # graphs of a brief trial
-REPEATS, SIMULATED_REPEATS = 5, 3  # of a case; what is right in the simulator runs twice
-NAN = "there are numbers that are none (NaN), as infinity minus infinity is"
-WRAPPED = "there are numbers below 0 and no weight is, as where a sum wraps around: is the sentinel too large to be added?"
-Tell = Callable[[Finding | Begun], None]
+REPEATS, SIMULATED_REPEATS = 5, 3  # runs of a case; a case that is correct in the simulator runs twice
+NAN = "some distances are NaN, the result of infinity minus infinity"
+WRAPPED = "some distances are negative and no weight is: a sum wrapped around; is the sentinel too large to be added?"
+Emit = Callable[[Finding | Begun], None]
 
 
 class Failure(NamedTuple):
@@ -79,45 +79,45 @@ class Failure(NamedTuple):
 
     how: str
     distances: np.ndarray
-    odd: str  # what is in it that no relaxation gives
+    odd: str  # a value that no relaxation gives
 
 
 class CaseResult(NamedTuple):
-    """What came of several passes on one graph."""
+    """The results of several repetitions on one graph."""
 
     checksums: list[str]
-    seconds: float | None  # of the fastest but the first
+    seconds: float | None  # of the fastest repetition, without the first one
     failed: Failure | None
-    log: Any = None  # of the first one, in the simulator (fwtui_kernels.compiled.simulator_races)
+    log: Any = None  # of the first repetition, in the simulator (fwtui_kernels.compiled.simulator_races)
 
     @property
-    def told_races(self) -> list[str]:
-        """The race that may have made answers differ, if one was seen."""
+    def harmful_races(self) -> list[str]:
+        """The race that may explain different distances, if one was detected."""
         return [str(race) for race in self.log.races if race.harms][:1] if self.log is not None else []
 
     @property
-    def doubt(self) -> str:
-        """A race that did no harm, in words; empty if there is none."""
+    def warning(self) -> str:
+        """A description of a harmless race; empty if there is none."""
         races = self.log.races if self.log is not None else ()
-        what = "harmless only where the write repeats what is there"
-        return next((f"{race}: {'the distances were right all the same' if race.harms else what}" for race in races), "")
+        what = "harmless only if the write repeats the stored value"
+        return next((f"{race}: {'the distances are correct nevertheless' if race.harms else what}" for race in races), "")
 
 
 class KernelTest:
-    """One kernel on one device."""
+    """A test of one kernel on one device."""
 
-    def __init__(self, request: KernelTestRequest, tell: Tell):
+    def __init__(self, request: KernelTestRequest, emit: Emit):
         self._request = request
-        self._tell = tell
+        self._emit = emit
         self._verifier = Verifier()
-        self._explained = request.brief  # of wrong cases the first is looked into
-        self._doubt = ""
-        self._looked_at: Counter[Any] = Counter()  # accesses to memory by function, in the simulator
+        self._explained = request.brief  # only the first wrong case is analysed
+        self._warning = ""
+        self._looked_at: Counter[Any] = Counter()  # memory accesses by function, in the simulator
 
     def run(self, most: int | None = None) -> None:
-        """Tell every finding, or those of the first graphs alone.
+        """Report every finding, or those of the first `most` graphs.
 
-        Ends early where a case breaks the kernel: the GPU's context is lost, or it will break again.
+        Ends early if a case breaks the kernel: the GPU's context is lost, or the next case would fail too.
         """
         kernel = self._guarded(LOADING, self._load)
         if kernel is None:
@@ -134,31 +134,31 @@ class KernelTest:
         )
         graphs = select_affordable(cases, tile) if simulated else cases
         for case in graphs:
-            finding = self._guarded(case.name, lambda case=case: self._try(kernel, engine, case, tile))
+            finding = self._guarded(case.name, lambda case=case: self._run_case(kernel, engine, case, tile))
             if finding is None:
                 return
-            self._tell(finding)
+            self._emit(finding)
             fine = fine and finding.fine
         if len(graphs) < len(cases):
             names = "; ".join(case.name for case in cases if case not in graphs)
             sentence = (
-                f"left out: tiles of {tile} take the simulator too long for {names}; simulator_tiles in KERNEL names smaller ones"
+                f"skipped: tiles of {tile} take the simulator too long for {names}; add a smaller simulator_tiles to KERNEL"
             )
-            self._tell(Finding(case="others", outcome=LEFT_OUT, sentence=sentence))
-        if fine and self._doubt:
-            self._tell(Finding(case="races", outcome=UNRELIABLE, sentence=self._doubt))
+            self._emit(Finding(case="others", outcome=LEFT_OUT, sentence=sentence))
+        if fine and self._warning:
+            self._emit(Finding(case="races", outcome=UNRELIABLE, sentence=self._warning))
 
     def _guarded(self, case: str, work: Callable[[], Any]) -> Any:
         """Return the result of `work`; None if it raised, which is reported as a finding."""
-        self._tell(Begun(case))
+        self._emit(Begun(case))
         try:
             return work()
         except (DeviceUnavailable, NoTrial) as lacking:
-            self._tell(Finding(case="all graphs", outcome=LEFT_OUT, sentence=f"all graphs: left out: {lacking}"))
+            self._emit(Finding(case="all graphs", outcome=LEFT_OUT, sentence=f"all graphs: skipped: {lacking}"))
         except (Exception, SystemExit) as error:
             sentence = describe_failure(error, Path(self._request.path) if self._request.path else None)
             where = "" if case in (LOADING, PLANNING) or isinstance(error, Refused) else f"{case}: "
-            self._tell(Finding(case=case, outcome=BROKEN, sentence=f"{where}{sentence}"))
+            self._emit(Finding(case=case, outcome=BROKEN, sentence=f"{where}{sentence}"))
         return None
 
     def _load(self) -> Kernel:
@@ -170,29 +170,29 @@ class KernelTest:
         """Return the engine that runs the kernel. Raises NoTrial if that is the simulator and the kernel needs a GPU."""
         device = CPU if kernel.backend == "cpu" else self._request.device
         if device.simulated and not kernel.simulates:
-            raise NoTrial("the simulator does not run this kernel; it takes a GPU")
+            raise NoTrial("the simulator does not support this kernel; it needs a GPU")
         return engine_for(device)
 
     def _plan(self, kernel: Kernel) -> bool:
-        """Tell what is wrong with the plan. A wrong plan may still run, and its outcome says more."""
+        """Report mistakes of the plan. A wrong plan may still run, and the outcome of a run is more specific."""
         complaints = check_plan(kernel, all_options(kernel, self._request.options))
         if not complaints:
             sentence = "the plan does every relaxation once, and its steps do not race"
-            self._tell(Finding(case=PLANNING, outcome=RIGHT, sentence=sentence, phases=self._phases(kernel)))
+            self._emit(Finding(case=PLANNING, outcome=RIGHT, sentence=sentence, phases=self._phases(kernel)))
         for sentence in complaints:
-            self._tell(Finding(case=PLANNING, outcome=WRONG, sentence=f"the plan is wrong: {sentence}"))
+            self._emit(Finding(case=PLANNING, outcome=WRONG, sentence=f"the plan is wrong: {sentence}"))
         return True
 
     def _phases(self, kernel: Kernel) -> tuple[str, ...]:
-        """Those that steps of the plan have; what KERNEL says of phases may be more."""
+        """Return the phases of the plan's steps; KERNEL may list more."""
         tile = kernel.tile_for(0) or 1
         shape = Shape(3 * tile, tile, kernel.dtypes[0], options=all_options(kernel, self._request.options))
         if kernel.refuses(shape):
             return ()
         return tuple(dict.fromkeys(sanitise(step.phase) for step in islice(kernel.plan(shape, False), LOOKED_AT)))
 
-    def _try(self, kernel: Kernel, engine: Engine, case: Case, tile: int) -> Finding:
-        random.seed(1)  # the simulator's order of threads, whatever was tried before
+    def _run_case(self, kernel: Kernel, engine: Engine, case: Case, tile: int) -> Finding:
+        random.seed(1)  # the simulator's order of threads must not depend on earlier cases
         graph, shape = graph_and_shape(kernel, case.graph, tile, self._request.options, engine)
         about = {"case": case.name, "n": graph.n, "tile": tile if tile > 1 else 0, "dtype": case.graph.dtype}
         try:
@@ -201,8 +201,8 @@ class KernelTest:
         except DeviceUnavailable:
             raise
         except UnsupportedShape as refusal:
-            return Finding(outcome=LEFT_OUT, sentence=f"{case.name}: left out: {refusal}", **about)
-        # around a negative cycle any numbers will do that say so
+            return Finding(outcome=LEFT_OUT, sentence=f"{case.name}: skipped: {refusal}", **about)
+        # around a negative cycle, any distances that reveal it are correct
         cyclic = graph.may_have_negative_cycles
         different = 1 if cyclic else len(set(passes.checksums))
         outcome, misuse = find_misuse(passes.log, passes.failed is not None)
@@ -210,16 +210,16 @@ class KernelTest:
         sentences = [(again if self._explained else misuse)] if misuse else []
         if different > 1 and not misuse and not (passes.failed is not None and passes.failed.odd):
             outcome = RACY
-            sentences = [f"ran {len(passes.checksums)} times, {different} different answers: it races", *passes.told_races]
+            sentences = [f"ran {len(passes.checksums)} times, {different} different results: it races", *passes.harmful_races]
         where = None
         if passes.failed is not None:
             outcome, explanation = outcome or WRONG, passes.failed.how
             if not self._explained and not cyclic and graph.n <= _full_check(engine):
                 self._explained = True
-                where, explanation = self._where(kernel, shape, engine, graph, passes.failed, misuse)
+                where, explanation = self._locate(kernel, shape, engine, graph, passes.failed, misuse)
             sentences.append(explanation)
-        elif not outcome and not self._doubt:
-            self._doubt = passes.doubt
+        elif not outcome and not self._warning:
+            self._warning = passes.warning
         sentence = sanitise(f"{case.name}: {'; '.join(sentences) or 'right'}")
         return Finding(outcome=outcome or RIGHT, sentence=sentence, seconds=passes.seconds, where=where, **about)
 
@@ -229,7 +229,7 @@ class KernelTest:
         seconds, failed, log = None, None, None
         slow = simulated and runs_once(graph.n, it.program.shape.tile)
         for repeat in range(1 if self._request.brief or slow else SIMULATED_REPEATS if simulated else REPEATS):
-            # what goes around a negative cycle changes all the time
+            # distances around a negative cycle vary between repetitions
             with watch_accesses(simulated and not repeat and not graph.may_have_negative_cycles, self._looked_at) as looked:
                 took = it.run()
             log = log or looked
@@ -247,10 +247,10 @@ class KernelTest:
                 break
         return CaseResult(checksums, seconds, failed, log)
 
-    def _where(
+    def _locate(
         self, kernel: Kernel, shape: Shape, engine: Engine, graph: GraphInput, failed: Failure, misuse: str
     ) -> tuple[Where, str]:
-        """The wrong cells and the step that they come from, and that in words, without what is said of `misuse`."""
+        """Return the wrong cells with the step that wrote them, and their description; `misuse` was already reported."""
         expected = scipy_distances(graph, graph.potentials)
         mask = failed.distances != expected
         row, column = map(int, np.argwhere(mask)[0])
@@ -268,7 +268,7 @@ class KernelTest:
         place = (
             f"wrong at row {row}, column {column}: {where.got}, expected {where.wanted} ({counted(where.count, 'wrong cell')})"
         )
-        # what races may come out right while it is looked at
+        # distances may come out correct under the slower comparison if threads race
         looks = (first_difference(kernel, shape, graph, engine) for _ in range(REPEATS))
         if (difference := next((look for look in looks if look is not None), None)) is not None:
             plan = list(kernel.plan(shape, True))
@@ -295,17 +295,17 @@ class KernelTest:
 
 
 def _full_check(engine: Engine) -> int:
-    """Vertices up to which all distances are compared with SciPy's."""
+    """Return the largest n at which all distances are compared with SciPy's."""
     return FULL_CHECK.get(engine.target.backend, FULL_CHECK["cpu"])
 
 
 def rehearse(device: DeviceId) -> None:
-    """Import, load and open what a trial on that device takes; what fails in it is told by the trial itself.
+    """Import, load and open everything that a test on that device needs; the test itself reports errors.
 
-    One vertex alone: no memory has afterwards what would be right in a trial.
+    One vertex only: afterwards no memory may hold correct distances of a test.
     """
     KernelTest(KernelTestRequest(kernel=REHEARSED, device=device), lambda message: None).run(most=1)
-    if not device.simulated:  # the rung's code came from a cache, and the user's has to be compiled
+    if not device.simulated:  # the kernel's code came from a cache; a user's kernel has to be compiled
         with suppress(Exception):
             from fwtui_kernels.compiled.compiler import compiled
 
@@ -317,35 +317,35 @@ def _nothing(distance: Any) -> None:
 
 
 def _odd(raw: np.ndarray, graph: GraphInput) -> str:
-    """What no relaxation of distances gives, in words; empty if there is nothing of the kind."""
+    """Describe values that no relaxation gives; empty if there are none."""
     if raw.dtype.kind == "f":
         return NAN if np.isnan(raw).any() else ""
     return WRAPPED if (raw < 0).any() and graph.nonnegative else ""
 
 
-def _tell_stacks(*_: object) -> None:
-    """Those of all threads: faulthandler may crash where it reads the stack of one that runs meanwhile."""
+def _print_stacks(*_: object) -> None:
+    """Print the stacks of all threads: faulthandler may crash when it reads the stack of a running thread."""
     os.write(2, b"\n")
     faulthandler.dump_traceback()
 
 
 def _ready() -> None:
-    signal.signal(signal.SIGUSR1, _tell_stacks)  # its parent asks where it hangs
-    faulthandler.register(signal.SIGUSR1, all_threads=False, chain=True)  # and where compiled code hangs, in this thread
+    signal.signal(signal.SIGUSR1, _print_stacks)  # the parent requests the stacks of a hanging kernel
+    faulthandler.register(signal.SIGUSR1, all_threads=False, chain=True)  # and the stack of this thread in compiled code
     np.seterr(all="ignore")
     if len(sys.argv) > 1:
         rehearse(DeviceId.parse(sys.argv[1]))
 
 
 def _answer(request: KernelTestRequest, parent: Parent) -> None:
-    def tell(message: Finding | Begun) -> None:
+    def emit(message: Finding | Begun) -> None:
         with suppress(Exception):  # the user's file may have closed it
-            sys.stdout.flush()  # what was printed comes first
+            sys.stdout.flush()  # printed text comes first
         parent.send(message)
 
-    KernelTest(request, tell).run()
+    KernelTest(request, emit).run()
     parent.send(Begun(OVER))
-    if request.brief:  # the tool's own end must not be left out
+    if request.brief:  # the sanitizer needs a normal shutdown
         raise SystemExit
 
 

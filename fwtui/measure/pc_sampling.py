@@ -1,7 +1,7 @@
-"""CUPTI's PC sampling through ctypes: which instruction a GPU's warps are at, and what they wait for.
+"""PC sampling by CUPTI through ctypes: the instruction and the stall reason of a GPU's warps.
 
-Structures and calls: NVIDIA, CUPTI documentation, "CUPTI PC Sampling API", and cupti_pcsampling.h, the same in CUDA 12 and 13.
-A process that has ever sampled runs its kernels more slowly, so it times nothing.
+Structures and calls: NVIDIA, CUPTI documentation, "CUPTI PC Sampling API", and cupti_pcsampling.h, identical in CUDA 12 and 13.
+Sampling permanently slows down the kernels of its process, so that process times nothing.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from cuda import pathfinder
 
 from fwtui.common.errors import Refused
 
-ABSENT = "libcupti is not here; install the wheel nvidia-cuda-cupti (fwtui[cu12] and [cu13] bring it), or the CUDA toolkit"
-BUSY = "another program samples this GPU; run it again when that has ended"
-LOCK_SECONDS = 10.0  # to wait for another sampler
-HARDWARE_BYTES = 32 << 20  # of the buffer that samples are written to; a larger one takes longer to begin
-MAX_PCS = 8192  # instructions told at once
+ABSENT = "libcupti is not installed; install the wheel nvidia-cuda-cupti (fwtui[cu12] and [cu13] bring it), or the CUDA toolkit"
+BUSY = "another program samples this GPU; try again after it has ended"
+LOCK_SECONDS = 10.0  # time-out for another sampler
+HARDWARE_BYTES = 32 << 20  # size of the sample buffer; a larger one takes longer to set up
+MAX_PCS = 8192  # instructions read per call
 MAX_READS = 64
 PREFIX = "smsp__pcsamp_warps_issue_stalled_"
-NOT_ISSUED = "_not_issued"  # ends the names of samples that are counted twice: in cycles in which nothing was issued
+NOT_ISSUED = "_not_issued"  # suffix of samples that CUPTI also counts as latency samples: in these cycles nothing was issued
 _STALL_REASONS, _PERIOD, _HARDWARE_BUFFER, _START_STOP, _DATA = 2, 1, 4, 6, 8  # CUpti_PCSamplingConfigurationAttributeType
 _NAME = 128  # bytes of a reason's name
 
@@ -55,7 +55,7 @@ class _Data(ctypes.Structure):
 
 
 class _Call(ctypes.Structure):
-    """What every call takes first."""
+    """The common first fields of every call."""
 
     _fields_ = [("size", c_size_t), ("private", c_void_p), ("context", c_void_p)]
 
@@ -93,30 +93,30 @@ class InstructionPlace(NamedTuple):
 
 
 class PcSamples(NamedTuple):
-    """How often warps were at each instruction, by what they waited for: CUPTI's names without their prefix."""
+    """Samples of each instruction by stall reason, in CUPTI's names without their prefix."""
 
     by_place: Mapping[InstructionPlace, Mapping[str, int]]
     dropped: int
-    full: bool = False  # the hardware buffer was, so some were lost that are counted nowhere
+    full: bool = False  # the hardware buffer overflowed: some samples were lost without being counted
 
     def of(self, functions: Collection[tuple[int, str]]) -> PcSamples:
-        """Those of functions, each by its cubin's number and its name, with their share of those that were dropped."""
+        """Return the samples of these functions, each a cubin's CRC and a name, with their share of the dropped samples."""
         theirs = {place: by for place, by in self.by_place.items() if place[:2] in functions}
         counts = [sum(sum(by.values()) for by in places.values()) for places in (theirs, self.by_place)]
         return PcSamples(theirs, self.dropped * counts[0] // max(counts[1], 1), self.full)
 
 
 class SamplingError(RuntimeError):
-    """CUPTI refused or failed; the text is its own."""
+    """A CUPTI error, with CUPTI's message."""
 
 
 class PcSampler:
-    """Samples the kernels of a context, which loads its modules afterwards. Raises FileNotFoundError and SamplingError."""
+    """Samples the kernels of a context, whose modules must be loaded later. Raises FileNotFoundError and SamplingError."""
 
     def __init__(self, context: int):
         try:
             self._library = ctypes.CDLL(pathfinder.load_nvidia_dynamic_lib("cupti").abs_path)
-        except Exception as error:  # pathfinder's own, and OSError
+        except Exception as error:  # pathfinder's own errors, and OSError
             raise FileNotFoundError(ABSENT) from error
         self._context = context
         self._call("cuptiPCSamplingEnable", _Call)
@@ -124,13 +124,13 @@ class PcSampler:
         self._left, self._unread = _Buffer(len(self._names)), _Buffer(len(self._names))
 
     def crc(self, cubin: bytes) -> int:
-        """What CUPTI calls a cubin."""
+        """Return CUPTI's CRC of a cubin."""
         query = _Crc(sizeof(_Crc), len(cubin), cubin, 0)
         self._checked("cuptiGetCubinCrc", query)
         return query.crc
 
     def samples(self, period: int, launch: Callable[[], None]) -> PcSamples:
-        """What is sampled every 2^period cycles until `launch` has returned, which has to wait for what it launches."""
+        """Sample every 2^period cycles until `launch` returns; it must wait for the end of its launches."""
         attributes = (_Attribute * 5)()
         reasons = (c_uint32 * len(self._names))(*self._names)
         for attribute, (kind, *data) in zip(
@@ -178,7 +178,7 @@ class PcSampler:
         return PcSamples({place: by for place, by in samples.items() if by}, dropped, full)
 
     def _reasons(self) -> dict[int, str]:
-        """The reasons by CUPTI's numbers, all of which it counts."""
+        """Return the stall reasons by CUPTI's numbers; all of them are counted."""
         number = c_size_t()
         self._call("cuptiPCSamplingGetNumStallReasons", _Number, pointer(number))
         count = number.value
@@ -199,7 +199,7 @@ class PcSampler:
 
 
 class _Buffer:
-    """Room for what CUPTI tells at once."""
+    """A buffer for the samples that CUPTI returns in one call."""
 
     def __init__(self, reasons: int):
         self._stalls = (_Stall * (reasons * MAX_PCS))()
@@ -212,7 +212,7 @@ class _Buffer:
 
 
 def _size(kind: type[_Call]) -> int:
-    """As the header counts it: up to the last field."""
+    """Return the size as the header counts it: up to the last field."""
     name = kind._fields_[-1][0]
     field = getattr(kind, name)
     return field.offset + field.size
@@ -220,8 +220,8 @@ def _size(kind: type[_Call]) -> int:
 
 @contextmanager
 def only_sampler(gpu: str, seconds: float = LOCK_SECONDS) -> Iterator[None]:
-    """Be the only one of this program that samples the GPU of that UUID: two get no samples, and no error. Raises Refused."""
-    # Linux forgets such an address with the process, however it ends
+    """Hold this program's sampling lock of a GPU, by UUID: concurrent samplers get no samples and no error. Raises Refused."""
+    # Linux releases an abstract socket address when the process ends
     with socket.socket(socket.AF_UNIX) as lock:
         end = time.monotonic() + seconds
         while True:

@@ -1,7 +1,7 @@
-"""Measures this device's limits: relaxations per second in every form, bytes per second of a copy and of its nearer memories.
+"""Microbenchmarks of this device's peak rates: relaxations per second in every form, and bytes per second of each memory level.
 
-A limit is the best of many short bursts: other work can only slow a burst down. What was measured while other programs used
-the CPU is marked as noisy all the same. Each loop's result is compared with NumPy's before its time counts.
+A peak rate is the best of many short bursts, because other work can only slow a burst down. Rates measured while other
+programs used the CPU are still marked as noisy. Each loop's result is compared with NumPy's before it is timed.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from fwtui_kernels.probes import probe_cpu, probe_cuda, probe_reads
 from fwtui_kernels.probes.probe_forms import forms_of
 
 SECONDS = 0.4  # of bursts for each loop
-LOOKS = 3  # least number of bursts
-BURST = 2e-3  # seconds on a CPU: shorter than another process's usual time slice
-TURNS = 2048  # of the loop in one launch on a GPU: some milliseconds
-COPY = 1 << 30  # bytes at most: more than any cache
-READS_CHECKED = 9  # turns of a probe of reads, before its time counts
-L2_SHARE = 4  # of the cache, whose halves may each hold all that is read
+LOOKS = 3  # minimum number of bursts
+BURST = 2e-3  # seconds on a CPU: shorter than another process's typical time slice
+TURNS = 2048  # iterations of the loop in one GPU launch: some milliseconds
+COPY = 1 << 30  # maximum bytes: more than any cache
+READS_CHECKED = 9  # iterations of a read probe before it is timed
+L2_SHARE = 4  # 1 / this share of the L2 cache is read: each of its halves may hold a copy
 COPY_SHARE = 8  # a copy's arrays take at most 1 / this of the free memory
-BEYOND = 2  # times a nearer cache: what a level is measured with cannot be in that one
+BEYOND = 2  # times the size of the next smaller cache, so that the data cannot fit into that one
 LARGEST = 1000  # operand range; the packed forms need sums below 2^15
 
 Emit = Callable[[events.Limits], None]
 
 
 class ProbeError(RuntimeError):
-    """A probe's result differs from NumPy's: its time is meaningless."""
+    """The probe's result differs from NumPy's, so its time is meaningless."""
 
 
 def measure(
@@ -49,8 +49,8 @@ def measure(
     rate_of: Callable[[probe_cpu.ProbeLoop], float] | None = None,
     caches: Sequence[Cache] | None = None,
 ) -> None:
-    """Reports all limits known so far after every form; `complete` with the last. `rate_of` is cpu_rate(), and `caches` are this
-    machine's, unless given."""
+    """Report all peak rates measured so far after every form; the last report is `complete`. By default `rate_of` is cpu_rate(),
+    and `caches` are this machine's."""
     rate_of = rate_of or cpu_rate
     backend = engine.target.backend
     limits = events.Limits(t=now(), backend=backend, gpu=engine.device.index, device=engine.name or hardware.machine().cpu)
@@ -59,7 +59,7 @@ def measure(
         if backend == "cuda":
             rate, clock = cuda_rate(engine, form)
             limit = events.FormLimit(form.key, relaxations_per_second=rate, clock_mhz=clock)
-        else:  # no clock, because the system averages it over more than a burst
+        else:  # no clock: the system averages it over more than a burst
             rate = max(rate_of(probe_cpu.build(form, tile)) for tile in probe_cpu.tiles())
             limit = events.FormLimit(form.key, relaxations_per_second=rate, noisy=others.disturb())
         limits = replace(limits, t=now(), forms=(*limits.forms, limit))
@@ -74,22 +74,22 @@ def measure(
 
 
 class OtherWork:
-    """Watches what other programs take of the cores that this process may use."""
+    """Measures the share of this process's cores that other programs use."""
 
     def __init__(self, system: Any = psutil, clock: Callable[[], tuple[float, float]] | None = None) -> None:
-        """`clock` gives the time and this process's CPU time."""
+        """`clock` returns the time and this process's CPU time."""
         self._system, self._clock = system, clock or (lambda: (time.monotonic(), time.process_time()))
         self._cores = sorted(usable_cores())
         self._before = self._read()
 
     def _read(self) -> tuple[float, float, float]:
-        """The time, this process's CPU time, and the cores' idle time."""
+        """Return the time, this process's CPU time, and the cores' idle time."""
         times = self._system.cpu_times(percpu=True)
         idle = sum(times[core].idle + getattr(times[core], "iowait", 0.0) for core in self._cores if core < len(times))
         return (*self._clock(), idle)
 
     def disturb(self) -> bool:
-        """Whether they took more than MAX_OTHER_SHARE since the last call."""
+        """Return True if other programs used more than MAX_OTHER_SHARE since the last call."""
         before, self._before = self._before, self._read()
         passed, process_seconds, idle = (now - then for now, then in zip(self._before, before, strict=True))
         available = passed * len(self._cores)
@@ -112,13 +112,13 @@ def cpu_rate(probe: probe_cpu.ProbeLoop) -> float:
         raise ProbeError(f"the CPU's {probe.dtype} probe with a tile of {rows} x {probe.tile.columns} vectors is wrong")
 
     turns = _turns(lambda turns: probe.run(c[:1], a[:1], b[:1], turns, 0))
-    # the shortest of several, each in time on a core: any one may have waited for it
+    # the minimum over several of a thread's CPU time: any single one may have waited for a core
     worked = min(_bursts(lambda: _seconds(probe.run, c, a, b, turns, 0, clock=time.process_time)))
     return threads * threads * turns * probe.relaxations / worked
 
 
 def _turns(run: Callable[[int], object], turns: int = 64) -> int:
-    """How many keep a core at work for a burst. Waits for a core do not count, nor does one thread's wait for another."""
+    """Return the number of iterations that takes a burst, without waits for a core or for other threads."""
     import numba
 
     threads = numba.get_num_threads()
@@ -133,7 +133,7 @@ def _turns(run: Callable[[int], object], turns: int = 64) -> int:
 
 
 def _cpu_copy() -> float:
-    """Bytes read and written per second."""
+    """Return the bytes read and written per second."""
     size = min(COPY // 4, psutil.virtual_memory().available // COPY_SHARE)
     source = np.ones(size // 8)
     to = np.zeros_like(source)
@@ -146,11 +146,11 @@ def _cpu_copy() -> float:
 
 
 def _cpu_levels(caches: Sequence[Cache]) -> Iterator[events.LevelLimit]:
-    """What the CPU reads and writes in each of its caches and in memory: the rate at which cells change in place."""
+    """Yield the update rate of each CPU cache and of memory: cells are modified in place."""
     import numba
 
     threads, update = numba.get_num_threads(), probe_cpu.build_update()
-    nearer = 0  # bytes of a core's share of the caches before
+    nearer = 0  # bytes of a core's share of the smaller caches
     for cache in (*caches, None):
         if cache is not None:
             level, size = cache.level, cache.bytes // cache.cores // 2
@@ -166,9 +166,9 @@ def _cpu_levels(caches: Sequence[Cache]) -> Iterator[events.LevelLimit]:
 
 
 def _update_rate(update: Callable[..., None], cells: np.ndarray, in_own_cache: bool) -> float:
-    """Bytes read and written per second in rows of cells, by a thread for each row; `in_own_cache`: each in that of its core.
+    """Return the bytes read and written per second, with one row of cells per thread; `in_own_cache`: each in its core's cache.
 
-    Threads that share nothing are measured by their time on a core, as other programs may make them wait for one.
+    Threads that share nothing are timed by their CPU time, because other programs may delay them.
     """
     ends = cells[:, [0, -1]] + 1
     update(cells, 1, 1)
@@ -190,7 +190,7 @@ def _seconds(work: Callable[..., object], *arguments: Any, clock: Callable[[], f
 
 
 def cuda_rate(engine: Any, form: RelaxForm) -> tuple[float, float]:
-    """Relaxations per second, and the multiprocessors' clock meanwhile in MHz: cycles that they counted / time."""
+    """Return relaxations per second, and the SM clock in MHz during the probe: counted cycles / time."""
     from fwtui.engine.cuda_engine import event_timer
     from fwtui_kernels.compiled.device import cuda, host_copy
 
@@ -220,7 +220,7 @@ def cuda_rate(engine: Any, form: RelaxForm) -> tuple[float, float]:
 
 
 def _cuda_copy(engine: Any) -> float:
-    """Bytes read and written per second, from device memory to device memory."""
+    """Return the bytes read and written per second by a copy within device memory."""
     from fwtui.engine.cuda_engine import event_timer
     from fwtui_kernels.compiled.device import cuda
 
@@ -233,7 +233,7 @@ def _cuda_copy(engine: Any) -> float:
 
 
 def _cuda_levels(engine: Any) -> Iterator[events.LevelLimit]:
-    """What all multiprocessors read from shared memory (level 1) and from the L2 cache."""
+    """Yield the read rates of all multiprocessors from shared memory (level 1) and from the L2 cache."""
     pieces = ((engine.facts(0.0).l2_bytes or 0) // L2_SHARE) // (probe_reads.THREADS * probe_reads.WORDS * 4)
     yield events.LevelLimit(1, cuda_reads(engine, probe_reads.NEAR, shared=True))
     if pieces > 1:
@@ -241,23 +241,23 @@ def _cuda_levels(engine: Any) -> Iterator[events.LevelLimit]:
 
 
 def cuda_reads(engine: Any, pieces: int, shared: bool, threads: int = probe_reads.THREADS) -> float:
-    """Bytes per second."""
+    """Return the bytes read per second."""
     from fwtui.engine.cuda_engine import event_timer
     from fwtui_kernels.compiled.device import cuda, host_copy
 
     stream, blocks = engine.stream, engine.target.multiprocessors
-    words = np.random.default_rng(1).integers(0, 1 << 30, pieces * threads * probe_reads.WORDS).astype(np.int32)
-    source, sums = cuda.to_device(words, stream=stream), cuda.device_array(blocks * threads, np.int32, stream=stream)
+    values = np.random.default_rng(1).integers(0, 1 << 30, pieces * threads * probe_reads.WORDS).astype(np.int32)
+    source, sums = cuda.to_device(values, stream=stream), cuda.device_array(blocks * threads, np.int32, stream=stream)
     launch = probe_reads.build(shared, threads)[blocks, threads, stream]
     launch(source, np.int32(pieces), np.int32(READS_CHECKED), sums)
-    if not np.array_equal(host_copy(sums, stream), probe_reads.expected(words, pieces, READS_CHECKED, blocks)):
+    if not np.array_equal(host_copy(sums, stream), probe_reads.expected(values, pieces, READS_CHECKED, blocks)):
         raise ProbeError(f"the GPU's probe of {'shared memory' if shared else 'the L2 cache'} is wrong")
     seconds = min(_bursts(event_timer(stream, lambda: launch(source, np.int32(pieces), np.int32(TURNS), sums))))
-    return blocks * threads * probe_reads.WORDS * words.itemsize * TURNS / seconds
+    return blocks * threads * probe_reads.WORDS * values.itemsize * TURNS / seconds
 
 
 def _bursts(burst: Callable[[], Any]) -> Iterator[Any]:
-    """Repeat for a while, at least three times."""
+    """Repeat the burst for SECONDS, at least three times."""
     begin = time.perf_counter()
     for count in range(10_000):
         if count >= 3 and time.perf_counter() - begin > SECONDS:

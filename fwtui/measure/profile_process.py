@@ -1,7 +1,7 @@
 """The target of a profiler: one launch of each of a kernel's operations between cuProfilerStart and cuProfilerStop.
 
-`python -P -m fwtui.measure.profile_process REQUEST`: a ProfileRequest as JSON, as a profiler has its own stdin. A ProfiledLaunch
-on stdout before each such launch describes it.
+`python -P -m fwtui.measure.profile_process REQUEST` takes a ProfileRequest as JSON, because a profiler uses stdin. It writes a
+ProfiledLaunch to stdout before each such launch.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def count(request: ProfileRequest, parent: Parent) -> None:
 
 def _answer(request: ProfileRequest, parent: Parent) -> None:
     count(request, parent)
-    raise SystemExit  # the profiler's own end must not be left out
+    raise SystemExit  # the profiler needs a normal shutdown
 
 
 if __name__ == "__main__":

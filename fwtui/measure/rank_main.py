@@ -1,6 +1,6 @@
 """A rank of a job on this machine: `mpiexec -n R python -P -m fwtui.measure.rank_main --devices LIST --origin SECONDS`.
 
-mpiexec forwards requests to the stdin of rank 0 and events from its stdout, where a library's words must not get.
+mpiexec forwards requests to the stdin of rank 0, and events from its stdout, which must not contain a library's output.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def main() -> None:
     parser.add_argument("--origin", type=float, required=True)
     parser.add_argument("--devices", required=True)
     parser.add_argument("--timeout", type=float, required=True)
-    parser.add_argument("--lifelines", nargs="*", default=(), help="a pipe for each rank to keep open (live.rank_job)")
+    parser.add_argument("--lifelines", nargs="*", default=(), help="a pipe for each rank to keep open (live.mpi_job)")
     args = parser.parse_args()
     parent = Parent()
 
     def speak(fault: events.Fault) -> None:
-        parent.write(b"\n" + codec.encode(fault))  # a line break, as another rank's line may have been cut
+        parent.write(b"\n" + codec.encode(fault))  # starts a new line: another rank's line may have been cut
 
     def give_up(message: str) -> None:
         speak(events.Fault(t=0.0, source="worker", code="mpi", message=message))
@@ -45,16 +45,16 @@ def main() -> None:
     world, devices = MPI.COMM_WORLD, places(args.devices)
     unlink_shared_memory(world)
     if world.size != len(devices):
-        # a foreign mpiexec starts each process as a job of its own
+        # an mpiexec of another MPI starts each process as a separate job
         give_up(
             f"mpiexec started {world.size} of {len(devices)} processes as one job: it belongs to another MPI than mpi4py "
-            f"({MPI.get_vendor()[0]}); put its own first in PATH"
+            f"({MPI.get_vendor()[0]}); put the mpiexec of that MPI first in PATH"
         )
     from fwtui.measure.rank_worker import Rank, share_cores
 
     share_cores(world, [place.host for place in devices])
     with suppress(OSError, IndexError):
-        # after MPI's sockets: Linux was seen to close a dead process's later files first, so others learn of a death later
+        # after MPI's sockets: Linux was seen to close a dead process's later files first, so other ranks notice a death later
         os.open(args.lifelines[world.rank], os.O_WRONLY)
     roll = gather_values(world, os.getpid())
     if world.rank == 0:
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def _end_all(code: int) -> None:
-    """By a signal to itself: after MPI's Abort mpiexec leaves its temporary files."""
+    """End this process by a signal: after MPI's Abort, mpiexec leaves its temporary files."""
     os.kill(os.getpid(), signal.SIGTERM)
 
 

@@ -1,7 +1,7 @@
-"""One rank of a job: a process of MPI that computes its share of a matrix.
+"""One rank of a job: an MPI process that computes its share of a matrix.
 
-Rank 0 is a worker for all of them: it reads requests and sends events, like fwtui.measure.worker. When one rank ends, the
-whole job ends, and the next run gets a new one.
+Rank 0 is the worker for all ranks: it reads requests and sends events, like fwtui.measure.worker. When one rank ends, the
+whole job ends, and the next run starts a new one.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from fwtui.machine import hardware
 from fwtui.measure.worker import Worker, diagnose
 from fwtui.stream import codec, events, requests
 
-FORWARDED = 0.2  # seconds that mpiexec gets to forward the last words
-DEATH_SEEN = 1.0  # seconds in which it ends all ranks when one has died
+FORWARDED = 0.2  # time for mpiexec to forward the last output
+DEATH_SEEN = 1.0  # time in which mpiexec ends all ranks after one has died
 NEXT = "; the next run gets a new job"
 _BEAT, _FAULT = range(2)  # tags
-_LOOKS_EVERY, _DRIVES_EVERY = 0.05, 0.002  # seconds; a look also drives MPI's broadcasts while a kernel runs
-_STAGGER, _STAGGERED = 0.5, 3  # seconds between the ranks that find rank 0 silent, and how many of them; the first one speaks
-_HEARD_WITHIN = 1.0  # seconds in which rank 0 hands on what another rank says
+_CHECK_EVERY, _PROGRESS_EVERY = 0.05, 0.002  # seconds; each check also advances MPI's broadcasts while a kernel runs
+_STAGGER, _STAGGERED = 0.5, 3  # seconds between the reports of ranks that find rank 0 silent, and the number of these ranks
+_FORWARD_SECONDS = 1.0  # time for rank 0 to forward another rank's fault
 
 
 class RankWorker(Worker):
-    """Rank 0, which ends all of them at its end."""
+    """Rank 0; it ends all ranks when it ends."""
 
     ends_at_once = False
 
@@ -45,7 +45,7 @@ class RankWorker(Worker):
         super().__init__(descriptor, origin, requests)
         self._rank = rank
         self.engine: RankZeroEngine | None = None
-        self.run: int | None = None  # the current one
+        self.run: int | None = None  # the current run
         self._serving = False
 
     def serve(self, request: requests.Work) -> None:
@@ -53,14 +53,14 @@ class RankWorker(Worker):
         super().serve(request)
         self.run, self._serving = None, False
 
-    def _obey(self, order: requests.RankOrder) -> None:
+    def _execute(self, order: requests.RankOrder) -> None:
         assert self.engine is not None
         self._serving = True
         try:
             replies = self.engine.replies_to(decode_order(order.order))
         except BaseException as error:
             code, sentence, _ = self._diagnosis(error)
-            self.tell(events.Fault(t=self.now(), source="worker", code=code, message=sentence, stderr=traceback_end()))
+            self.emit(events.Fault(t=self.now(), source="worker", code=code, message=sentence, stderr=traceback_end()))
             self._leave()
         self._serving = False
         self.write(requests.encode(replies))
@@ -76,7 +76,7 @@ class RankWorker(Worker):
         return self.engine
 
     def _diagnosis(self, error: BaseException) -> tuple[str, str, bool]:
-        code, sentence = rank_diagnosis(error)  # the others may be inside a pass, so there is no way on
+        code, sentence = rank_diagnosis(error)  # other ranks may be inside a repetition, so the job cannot continue
         return code, f"{self._rank.of}: {sentence}", True
 
     def _leave(self) -> NoReturn:
@@ -84,11 +84,11 @@ class RankWorker(Worker):
 
 
 class Heartbeats:
-    """Beats between rank 0 and the others, by which a rank that has stopped is found, and a rank's last words to rank 0.
+    """Heartbeats between rank 0 and the others, which detect a stopped rank, and fault messages to rank 0.
 
-    Rank 0 hears all others, and they hear rank 0, while either side is busy with an order.
+    Rank 0 listens to all others, and they listen to rank 0, while either side executes an order.
 
-    `silent` is called with a rank that has not been heard for `timeout` seconds, `report` in rank 0 with another one's fault.
+    `silent` is called with a rank that sent nothing for `timeout` seconds; `report`, in rank 0, with another rank's fault.
     """
 
     def __init__(
@@ -103,67 +103,67 @@ class Heartbeats:
         self._others: Sequence[int] = range(1, comm.size) if comm.rank == 0 else (0,)
         if comm.rank:
             self._timeout += _STAGGER * min(comm.rank - 1, _STAGGERED)
-        self._heard = dict.fromkeys(self._others, time.monotonic())
+        self._last_beat = dict.fromkeys(self._others, time.monotonic())
         self._others_busy = dict.fromkeys(self._others, False)
-        self._sent: dict[int, Any] = {}  # the last beat's request, by rank
-        self._said_busy = False
+        self._sent: dict[int, Any] = {}  # the last heartbeat's request, by rank
+        self._sent_busy = False
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._beat, args=(timeout / 8,), name="heartbeats", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Hear and say nothing more: MPI may end."""
+        """Stop sending and receiving, before MPI ends."""
         self._over.set()
         self._thread.join()
 
     def rest(self) -> None:
-        """No longer busy: this rank may be silent from now on, as a long call may hold the interpreter."""
+        """Report that this rank is idle: it may now be silent, as a long call may hold the interpreter."""
         with self._lock:
-            if self._said_busy:
-                self._say()
+            if self._sent_busy:
+                self._send_beats()
 
-    def tell_first(self, fault: events.Fault) -> None:
-        """Give rank 0 the time to hand on what ends this rank; returns only if it did not."""
+    def send_fault(self, fault: events.Fault) -> None:
+        """Give rank 0 time to forward the fault that ends this rank; return only if it did not."""
         with suppress(Exception):
             sending = self._comm.Isend(codec.encode(fault), 0, _FAULT)
-            time.sleep(_HEARD_WITHIN)
-            del sending  # which has the message's memory
+            time.sleep(_FORWARD_SECONDS)
+            del sending  # it owns the message's memory
 
     def _beat(self, every: float) -> None:
         due = 0.0
-        while not self._over.wait(_LOOKS_EVERY if self._busy_since() is None else _DRIVES_EVERY):
+        while not self._over.wait(_CHECK_EVERY if self._busy_since() is None else _PROGRESS_EVERY):
             now = time.monotonic()
             if now >= due:
                 due = now + every
                 with self._lock:
-                    self._say()
+                    self._send_beats()
             self._listen()
 
-    def _say(self) -> None:
-        self._said_busy = self._busy_since() is not None
+    def _send_beats(self) -> None:
+        self._sent_busy = self._busy_since() is not None
         for rank in self._others:
             request = self._sent.get(rank)
-            if request is None or request.Test():  # one that has stopped takes none
-                self._sent[rank] = self._comm.Isend(bytes([self._said_busy]), rank, _BEAT)
+            if request is None or request.Test():  # a stopped rank receives no more
+                self._sent[rank] = self._comm.Isend(bytes([self._sent_busy]), rank, _BEAT)
 
     def _listen(self) -> None:
         now, since = time.monotonic(), self._busy_since()
         for rank in self._others:
             while self._comm.iprobe(rank, _BEAT):
                 self._others_busy[rank] = bool(receive_message(self._comm, rank, _BEAT)[0])
-                self._heard[rank] = now
+                self._last_beat[rank] = now
             if self._comm.rank == 0 and self._comm.iprobe(rank, _FAULT):
                 fault = codec.decode(bytes(receive_message(self._comm, rank, _FAULT)))
                 assert isinstance(fault, events.Fault)
                 self._report(fault)
             busy = since is not None or self._others_busy[rank]
-            if busy and now - max(self._heard[rank], since or 0.0) > self._timeout:
+            if busy and now - max(self._last_beat[rank], since or 0.0) > self._timeout:
                 self._silent(rank)
 
 
 class Rank:
-    """This process. `speak` tells a fault that rank 0 did not take; `end_all` ends all ranks, with that exit code."""
+    """This process. `speak` reports a fault that rank 0 did not take; `end_all(code)` ends all ranks with that exit code."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class Rank:
         )
 
     def serve(self, descriptor: int, origin: float, requests: Iterable[bytes]) -> None:
-        """Work until nothing more is asked. Rank 0 reads that, and writes events to the descriptor."""
+        """Execute requests until they end. Rank 0 reads them, and writes events to the descriptor."""
         if self.of.rank == 0:
             self._worker = RankWorker(descriptor, origin, requests, self)
         try:
@@ -211,7 +211,7 @@ class Rank:
         os._exit(code)
 
     def _work(self) -> RankState:
-        """This rank's engine, and its link to the others."""
+        """Return this rank's engine and its link to the others."""
         engine, device, link = engine_at(self._place, self._world)
         devices = gather_values(self._world, device, events.Device | None)
         named_devices = zip(self._channel.ranks, devices, strict=True)
@@ -219,33 +219,33 @@ class Rank:
         if self._worker is not None:
             for of, found in zip(self._channel.ranks, devices, strict=True):
                 if found is not None and of.host == 0:  # only this host's GPUs have numbers in a session
-                    self._worker.tell(replace(found, t=self._worker.now()))
+                    self._worker.emit(replace(found, t=self._worker.now()))
         return RankState(self._channel, engine, link)
 
-    def _fail(self, code: str, message: str, where: str = "", rank_zero_hears: bool = True) -> NoReturn:
-        """Tell why the job ends, and end it. `rank_zero_hears`: rank 0 can hand it on."""
-        self._ends.acquire()  # never released: only the first reason is told
+    def _fail(self, code: str, message: str, where: str = "", via_rank_zero: bool = True) -> NoReturn:
+        """Report why the job ends, and end it. `via_rank_zero`: rank 0 can forward the report."""
+        self._ends.acquire()  # never released: only the first reason is reported
         fault = events.Fault(t=0.0, source="worker", code=code, message=message, stderr=where)
         if self._worker is not None:
             self._other_fails(fault)
-        elif rank_zero_hears:
-            self._beats.tell_first(fault)
+        elif via_rank_zero:
+            self._beats.send_fault(fault)
         self._speak(fault)
         self.abort(1)
 
     def _other_fails(self, fault: events.Fault) -> NoReturn:
-        """In rank 0: tell another rank's fault as one of the run, and end the job."""
+        """In rank 0: report another rank's fault as the run's, and end the job."""
         assert self._worker is not None
-        self._worker.tell(replace(fault, t=self._worker.now(), run=self._worker.run))
+        self._worker.emit(replace(fault, t=self._worker.now(), run=self._worker.run))
         self.abort(1)
 
     def _is_silent(self, rank: int) -> NoReturn:
         message = f"{self._channel.ranks[rank]} has not answered for {self._timeout:g} s{NEXT}"
-        self._fail("hung", message, rank_zero_hears=rank != 0)
+        self._fail("hung", message, via_rank_zero=rank != 0)
 
 
 def rank_diagnosis(error: BaseException, sleep: Callable[[float], object] = time.sleep) -> tuple[str, str]:
-    """Its code, and what it means in a sentence, unless this rank is ended first: MPI also fails where another one has died."""
+    """Return the fault's code and sentence, unless this rank is ended first: MPI also fails in ranks whose peer died."""
     if type(error).__module__.startswith("mpi4py"):
         sleep(DEATH_SEEN)
     code, sentence, _ = diagnose(error)
@@ -253,7 +253,7 @@ def rank_diagnosis(error: BaseException, sleep: Callable[[float], object] = time
 
 
 def engine_at(place: RankDevice, world: Any) -> tuple[Engine, events.Device | None, RankLink]:
-    """A rank's engine, what is known of its GPU, and its link to the others; all ranks get theirs together."""
+    """Return a rank's engine, the facts of its GPU, and its link to the others. Collective."""
     if place.gpu is None:
         return engine_for(CPU), None, MpiLink(world.Dup())
     engine = engine_for(DeviceId("cuda", place.gpu))
@@ -261,9 +261,9 @@ def engine_at(place: RankDevice, world: Any) -> tuple[Engine, events.Device | No
 
 
 def assign_devices(world: Any, on_cpu: bool, falls_back: bool) -> tuple[RankDevice, ...]:
-    """The GPU with each rank's number on its machine, or everywhere the CPU. Raises NoGpu, on all ranks alike.
+    """Return the GPU with each rank's number on its machine, or the CPU for all. Raises NoGpu, on all ranks alike.
 
-    With `falls_back`, everywhere the CPU if no machine has enough GPUs.
+    With `falls_back`, all ranks use the CPU if any machine has too few GPUs.
     """
     from mpi4py import MPI
 
@@ -289,12 +289,12 @@ def rank_for_device(rank: int, place: RankDevice) -> events.RankOf:
 
 
 def share_cores(world: Any, hosts: Iterable[int]) -> None:
-    """Divide a host's cores between its ranks; before numba is imported."""
+    """Divide a host's cores between its ranks; call it before numba is imported."""
     os.environ.setdefault("NUMBA_NUM_THREADS", str(cores_for(world, hosts)))
 
 
 def cores_for(world: Any, hosts: Iterable[int]) -> int:
-    """This rank's part of the cores, with those ranks of its host that may use the same ones."""
+    """Return this rank's share of the cores that other ranks of its host may also use."""
     usable_here = usable_cores()
     usable = list(zip(hosts, gather_values(world, usable_here, set[int]), strict=True))
     here = usable[world.rank][0]

@@ -1,4 +1,4 @@
-"""The stages of a program in one run: compiled, loaded, warmed up, timed clean, timed by phase, unloaded."""
+"""The stages of a program in one run: compile, load, warm up, timed repetitions, instrumented repetitions, unload."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from fwtui.stream.stages import PHASE_PASSES, PHASE_SECONDS
 from fwtui_kernels.plan import WARP, Cost, Program, Step, Target
 from fwtui_kernels.probes.probe_cpu import clock_mhz
 
-MAX_ROUNDS = 64  # kept of one run
-MAX_COPIES, COPY_SECONDS = 5, 0.1  # limits for the copies of a median
+MAX_ROUNDS = 64  # rounds recorded of one run
+MAX_COPIES, COPY_SECONDS = 5, 0.1  # maximum number and time of the copies of which the median is reported
 
 
 @dataclass(frozen=True, slots=True)
 class Repetitions:
-    """The operations of a run, and the loaded kernel that they are done with."""
+    """The operations of a run on its loaded kernel."""
 
     context: RunContext
     loaded: LoadedKernel
@@ -49,12 +49,12 @@ class Repetitions:
 
     @property
     def _on_this_cpu(self) -> bool:
-        """Whether this process alone computes the run on the CPU."""
+        """Return True if this process computes the whole run on the CPU."""
         engine = self.context.engine
         return engine.target.backend == "cpu" and not engine.ranks and not engine.elsewhere
 
     def load(self, matrix: Any) -> None:
-        """Load the graph for restore(); the copy is reported apart from reordering."""
+        """Load the graph for restore(); the copy is reported separately from reordering."""
         program, buffers, stream = self.loaded.program, self.loaded.buffers, self.context.engine.stream
         size = program.shape.padded**2 * program.shape.itemsize
         if not (program.in_parts and program.repeatable):
@@ -67,7 +67,7 @@ class Repetitions:
                 program.pack(buffers, stream)
 
     def unload(self) -> Any:
-        """The result, of the shape of the input, as a host array."""
+        """Return the result in the shape of the input, as a host array."""
         program, buffers, stream = self.loaded.program, self.loaded.buffers, self.context.engine.stream
         size = program.shape.n**2 * program.shape.itemsize
         if not (program.in_parts and program.repeatable):
@@ -79,40 +79,40 @@ class Repetitions:
         return self._copied("unload", size, lambda: program.copy_out(buffers, stream))
 
     def _copied(self, name: str, size: int, copy: Callable[[], Any]) -> Any:
-        """The median of several copies: the first one includes the driver's one-time work."""
+        """Return the result of the copy, and report the median of several: the first includes the driver's one-time work."""
         self.context.emit_event(events.Stage, name=name)
         seconds: list[float] = []
         copied = None
         while not seconds or (len(seconds) < MAX_COPIES and sum(seconds) < COPY_SECONDS):
-            copied = None  # so that two results are never in memory at once
+            copied = None  # never two results in memory
             begin = self.context.now()
             copied = copy()
             seconds.append(self.context.now() - begin)
         self.context.emit_event(events.Stage, name=name, seconds=median(seconds), bytes=size)
         return copied
 
-    def warm_up(self, alone: bool = False) -> float:
-        """One untimed pass with progress; returns roughly its seconds. `alone`: no timed passes follow."""
+    def warm_up(self, is_last: bool = False) -> float:
+        """Run one untimed repetition with progress; return its approximate seconds. `is_last`: no timed repetitions follow."""
         self.loaded.restore()
         begin = self.context.now()
         with self.context.stage("warm-up"):
             self.context.engine.warm_up(
-                self.loaded.program, self.loaded.plan, self.loaded.buffers, self.context.check, self.progress(begin, alone)
+                self.loaded.program, self.loaded.plan, self.loaded.buffers, self.context.check, self.progress(begin, is_last)
             )
         return self.context.now() - begin
 
     def run_timed(self, samples: Samples, guess: float) -> None:
-        """Timed passes until there are enough; fills `samples`, so that a cancelled run keeps its passes."""
+        """Run timed repetitions until there are enough; fill `samples`, so that a cancelled run retains them."""
         context, e = self.context, self.context.experiment
         timed = context.engine.timed_repetition(self.loaded.program, self.loaded.plan, self.loaded.buffers, e.launch)
         begin = context.now()
-        last_told, done, used = begin - 2 * PROGRESS_SECONDS, 0.0, 0.0
+        last_report, done, used = begin - 2 * PROGRESS_SECONDS, 0.0, 0.0
         with context.stage("clean"):
             while not statistics.is_converged(samples, e.repeats, e.budget, context.now() - begin):
                 context.check()
-                if context.now() - last_told > PROGRESS_SECONDS:
-                    last_told = context.now()
-                    done = self._tell_clean(samples, guess, last_told - begin, done)
+                if context.now() - last_report > PROGRESS_SECONDS:
+                    last_report = context.now()
+                    done = self._report_progress(samples, guess, last_report - begin, done)
                 self.loaded.restore()
                 since, before = context.now(), process_time()
                 samples.take(timed(context.check))
@@ -123,21 +123,21 @@ class Repetitions:
             each = used / len(samples)
             context.emit_event(events.CpuUse, busy=used / seconds, each=each, usable=len(usable_cores()), clock_mhz=clock_mhz())
 
-    def _tell_clean(self, samples: Samples, guess: float, wall: float, least: float) -> float:
-        """Report the share of the passes done, never less than before, and return it."""
+    def _report_progress(self, samples: Samples, guess: float, wall: float, least: float) -> float:
+        """Report the share of the repetitions done, never less than before, and return it."""
         one = samples.middle if samples else guess
         left = self._until_enough(samples, one, wall)
         done = max(least, wall / (wall + left))
-        self.context.emit_event(events.Progress, stage="clean", done=done, left=left + one)  # plus the phase pass
+        self.context.emit_event(events.Progress, stage="clean", done=done, left=left + one)  # plus the instrumented repetition
         return done
 
     def _until_enough(self, samples: Samples, one: float, wall: float = 0.0) -> float:
-        """Seconds until the last clean pass ends; there is always at least one more."""
+        """Return the seconds until the last timed repetition ends; at least one more always follows."""
         e = self.context.experiment
         return max(one, statistics.expected_seconds(samples, one, e.repeats, e.budget, wall))
 
     def run_instrumented(self) -> float:
-        """Passes with a clock around each phase; reports the middle one and returns its total."""
+        """Run instrumented repetitions; report the middle one and return its total."""
         context, launch = self.context, self.context.experiment.launch
         parts = context.engine.stretches(self.loaded.plan)
         phases = tuple(context.phases)
@@ -147,7 +147,7 @@ class Repetitions:
             while not passes or (len(passes) < PHASE_PASSES and sum(timed.total for timed in passes) < PHASE_SECONDS):
                 self.loaded.restore()
                 passes.append(run(context.check))
-            # one actual pass, not a mixture: its phases add up to its total
+            # one actual repetition, not a mixture: its phases add up to its total
             middle = sorted(passes, key=lambda timed: timed.total)[(len(passes) - 1) // 2]
         total, seconds = middle.total, middle.seconds
         timed_phases = phase_parts(parts, seconds, phases, middle.cpu if self._on_this_cpu else None)
@@ -159,29 +159,29 @@ class Repetitions:
             context.emit_event(events.Round, index=index, first=first, seconds=row)
         return total
 
-    def progress(self, begin: float, alone: bool) -> Callable[[int], None]:
-        """Reports the warm-up's progress by relaxations, at most ten times a second."""
+    def progress(self, begin: float, is_last: bool) -> Callable[[int], None]:
+        """Return a function that reports the warm-up's progress by relaxations, at most ten times a second."""
         done = list(accumulate(s.cost.relaxations for s in self.loaded.plan))
-        alone = alone or not self.context.engine.timed
-        last_told = begin
+        is_last = is_last or not self.context.engine.timed
+        last_report = begin
 
-        def tell(finished: int) -> None:
-            nonlocal last_told
+        def report(finished: int) -> None:
+            nonlocal last_report
             clock = self.context.now()
-            if clock - last_told < PROGRESS_SECONDS:
+            if clock - last_report < PROGRESS_SECONDS:
                 return
-            last_told = clock
+            last_report = clock
             share = done[finished - 1] / done[-1]
             one = (clock - begin) / share
-            left = (1 - share) * one + (0.0 if alone else self._until_enough(Samples(), one) + one)
+            left = (1 - share) * one + (0.0 if is_last else self._until_enough(Samples(), one) + one)
             self.context.emit_event(events.Progress, stage="warm-up", done=share, step=finished - 1, left=left)
 
-        return tell
+        return report
 
 
 def occupancies(program: Program, target: Target) -> Iterator[dict[str, Any]]:
-    """Fields of an events.Occupancy for every op with known resources: blocks from the driver's calculator, limiters from the
-    table.
+    """Yield the fields of an events.Occupancy for every op with known resources: blocks from the driver's calculator, limiters
+    from the table.
     """
     for op, got in program.resources().items():
         table = occupancy(target.cc, got.threads, got.registers, got.shared_bytes)
@@ -209,7 +209,7 @@ def occupancies(program: Program, target: Target) -> Iterator[dict[str, Any]]:
 def phase_parts(
     parts: Sequence[PhaseStretch], seconds: Sequence[float], phases: Sequence[str], cpu: Sequence[float] | None = None
 ) -> tuple[events.Part, ...]:
-    """One Part for each phase that occurs, in the kernel's order; `cpu` are the CPU seconds of each stretch."""
+    """Return one Part per phase, in the kernel's order; `cpu` are the CPU seconds of each stretch."""
     worked = cpu or [0.0] * len(parts)
     timed_phases = (
         events.Part(
@@ -228,7 +228,7 @@ def phase_parts(
 def sample_rounds(
     parts: Sequence[PhaseStretch], seconds: Sequence[float], phases: Sequence[str]
 ) -> list[tuple[int, int, tuple[float, ...]]]:
-    """At most 64 evenly chosen rounds: (index, relaxations before it, seconds per phase). A round begins at the first phase.
+    """Return at most 64 evenly spaced rounds: (index, relaxations before it, seconds per phase). Each begins at the first phase.
 
     Empty if the plan has only one round, which would equal the sum.
     """
@@ -245,7 +245,7 @@ def sample_rounds(
 
 
 def representatives(plan: Sequence[Step]) -> dict[int, str]:
-    """Index in the plan -> op: the middle one of each op's launches with the most relaxations."""
+    """Map the plan index of one launch to each op: the middle one of its launches with the most relaxations."""
     most: dict[str, int] = {}
     for step in plan:
         most[step.op] = max(most.get(step.op, 0), step.cost.relaxations)

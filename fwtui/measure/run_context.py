@@ -1,4 +1,4 @@
-"""One run in the worker: its request, its engine, and its events with the time and the run's number filled in."""
+"""One run in the worker: its request, its engine, and its events with time and run number."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class RunContext:
     now: Callable[[], float]
 
     def emit_event(self, kind: type[events.Event], **facts: Any) -> None:
-        """An event of that kind, now."""
+        """Emit an event of that kind with the current time."""
         self.emit(kind(t=self.now(), run=self.run, **facts))  # type: ignore[call-arg]
 
     @contextmanager
     def stage(self, name: str, size: int | None = None) -> Iterator[None]:
-        """A part of the run, reported when it begins and, with its seconds and bytes, when the device has finished it."""
+        """Report the start of a stage, and its seconds and bytes once the device has finished it."""
         begin = self.now()
         self.emit_event(events.Stage, name=name)
         yield
@@ -43,19 +43,19 @@ class RunContext:
         self.emit_event(events.Stage, name=name, seconds=self.now() - begin, bytes=size)
 
     def progress(self, stage: str) -> Callable[[float], None]:
-        """Takes the share of a stage that is done, tells it now and then, and ends the stage when the run is cancelled."""
+        """Return a function that reports the finished share of a stage at most ten times a second, and raises Cancelled."""
         last = monotonic()
 
-        def tell(share: float) -> None:
+        def report_share(share: float) -> None:
             nonlocal last
             self.check()
             if monotonic() - last >= PROGRESS_SECONDS:
                 last = monotonic()
                 self.emit_event(events.Progress, stage=stage, done=min(1.0, share))
 
-        return tell
+        return report_share
 
     @property
     def phases(self) -> Mapping[str, str]:
-        """Titles of the phases by key: those of the kernel, and the wait for other ranks."""
+        """The titles of the phases by key: the kernel's, and the wait for other ranks."""
         return {**self.kernel.phases, **({WAIT: "waiting"} if self.engine.ranks else {})}

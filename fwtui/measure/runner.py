@@ -33,13 +33,13 @@ from fwtui.stream import events
 from fwtui_kernels.parts import elimination
 
 ALWAYS = 512  # vertices up to which every run is summarised: takes some milliseconds
-KEPT_BYTES = 1 << 30  # most bytes of distances kept until a user asks
+MAX_CACHED_BYTES = 1 << 30  # maximum bytes of distances cached until a user requests a summary
 MAX_CYCLE = 1000  # vertices of a negative cycle in an event, whose line is bounded
 
 
 @dataclass(frozen=True)
 class Distances:
-    """Canonical distances of a run, and the names of its vertices."""
+    """The canonical distances of a run, and the names of its vertices."""
 
     run: int
     cells: np.ndarray
@@ -48,7 +48,7 @@ class Distances:
 
 
 class Runner:
-    """Does jobs, one after the other. Keeps the last graph and what the verifier knows of it."""
+    """Executes runs one after the other. Caches the last graph and the verifier's results for it."""
 
     def __init__(self) -> None:
         self._inputs = Inputs()
@@ -58,7 +58,7 @@ class Runner:
     def run(self, context: RunContext, brief: bool = False, source: str = "") -> None:
         """Carry out a run and send all its events, including RunDone. Raises only what breaks the worker.
 
-        `brief` leaves out the phase passes, and the warm-up unless something compiles; `source` is the file of a user's
+        `brief` skips the instrumented repetitions, and the warm-up unless something compiles; `source` is the file of a user's
         kernel, whose lines are sent too.
         """
         experiment, engine = context.experiment, context.engine
@@ -102,7 +102,7 @@ class Runner:
     def answer(self, context: RunContext, checksum: str) -> None:
         """Summarise the distances of a finished run, recomputed with progress unless it was the last one.
 
-        The checksum is that of the run's verdict: different distances are refused.
+        The checksum is that of the run's verdict: different distances are rejected.
         """
         begin, solved = context.now(), None
         distances = self._distances if self._distances is not None and self._distances.run == context.run else None
@@ -119,7 +119,7 @@ class Runner:
             context.emit_event(events.Answers, note=f"the distances are no longer those of run {context.run}: run it again")
 
     def _again(self, context: RunContext) -> Distances:
-        """The distances of a run, by its kernel, with progress alone. Raises Refused and Cancelled."""
+        """Recompute the distances of a run with its kernel, reporting only progress. Raises Refused and Cancelled."""
 
         def tell_progress(event: events.Event) -> None:
             if isinstance(event, events.Progress):
@@ -128,7 +128,7 @@ class Runner:
         self._distances = None
         try:
             with self.ready(replace(context, emit=tell_progress)) as (_, graph, passes):
-                passes.warm_up(alone=True)
+                passes.warm_up(is_last=True)
                 distances = canonical(passes.unload(), graph, context.experiment.dtype)
         except Cancelled:
             context.engine.synchronize()
@@ -136,7 +136,7 @@ class Runner:
         return _of_run(context.run, distances, graph, fletcher64(distances))
 
     def _measure(self, context: RunContext, samples: statistics.Samples, brief: bool) -> float | None:
-        """Everything between RunStarted and RunDone; fills `samples`, returns the phase pass's total."""
+        """Send all events between RunStarted and RunDone; fill `samples`, return the total of the instrumented repetition."""
         with self.ready(context) as (key, graph, passes):
             one = passes.warm_up() if context.kernel.compiles or not brief else context.experiment.budget
             if context.engine.timed:
@@ -147,7 +147,7 @@ class Runner:
 
     @contextmanager
     def ready(self, context: RunContext) -> Iterator[tuple[Key, GraphInput, Repetitions]]:
-        """The graph, with its key, in the buffers of a compiled program. Raises Refused."""
+        """Yield the graph, its key, and a compiled program with the graph in its buffers. Raises Refused."""
         kernel, engine = context.kernel, context.engine
         key, graph, shape = self._inputs.graph(context)
         if kernel.ordered is not None:
@@ -163,7 +163,7 @@ class Runner:
                 directed=order is None or order.directed,
                 fill=elimination.fill(shape),
             )
-            check_memory(kernel, shape, engine, context.experiment.verify == "full")  # now that its padding is known
+            check_memory(kernel, shape, engine, context.experiment.verify == "full")  # the padding is now available
         plan = list(kernel.plan(shape, False))
         context.emit_event(
             events.Planned,
@@ -179,7 +179,7 @@ class Runner:
         with load_kernel(kernel, shape, engine, plan=plan, stage=context.stage) as it:
             passes = Repetitions(context, it)
             compiles = kernel.compiles and engine.target.backend != "simulator"
-            # compile the copies' kernels outside their time; some programs have no buffers before the matrix
+            # compile the copies' kernels before the copies are timed; some programs have no buffers before the matrix
             first = compiles and it.program.in_parts
             if first:
                 passes.compile()
@@ -193,15 +193,15 @@ class Runner:
         limit = FULL_CHECK.get(context.engine.target.backend, FULL_CHECK["cpu"])
         tile = f"tile {experiment.tile}" if experiment.tile else ""
         options = (f"{name} {value}" for name, value in sorted(experiment.options.items()))
-        form = " ".join(filter(None, (tile, *options, experiment.dtype, experiment.memory)))  # what decides its code and data
+        form = " ".join(filter(None, (tile, *options, experiment.dtype, experiment.memory)))  # all that changes its code
         with context.stage("verify"):
             distances = canonical(raw, graph, experiment.dtype)
             finding = self._verifier.check(graph, key, distances, experiment.verify, limit, experiment.kernel, form)
         if len(finding.cycle) > MAX_CYCLE:
-            how = f"{finding.how}; the first {MAX_CYCLE} of the cycle's {len(finding.cycle)} vertices are kept"
+            how = f"{finding.how}; the first {MAX_CYCLE} of the cycle's {len(finding.cycle)} vertices are listed"
             finding = finding._replace(cycle=finding.cycle[:MAX_CYCLE], how=how)
         context.emit_event(events.Verdict, **finding._asdict())
-        if finding.verdict in RIGHT and distances.nbytes <= KEPT_BYTES:
+        if finding.verdict in RIGHT and distances.nbytes <= MAX_CACHED_BYTES:
             self._distances = _of_run(context.run, distances, graph, finding.checksum)
 
 
@@ -210,10 +210,10 @@ def _of_run(run: int, cells: np.ndarray, graph: GraphInput, checksum: str) -> Di
 
 
 def distance_summary(distances: Distances) -> events.Answers:
-    """The event without its time; `seconds` is the time to compute it. Without a summary, its note says why."""
+    """Return the event without its time; `seconds` is the time to compute it. Without a summary, its note gives the reason."""
     begin = perf_counter()
     if any(no_distance(distances.cells[rows]).any() for rows in blocks(distances.cells)):
-        note = "some distances are not numbers; run it again with verification"
+        note = "some distances are NaN; run it again with verification"
     else:
         summary = summarise(distances.cells, events.BINS, events.CELLS, events.CELLS)
         if max(map(abs, (summary.edges[0], summary.edges[-1]))) <= LARGEST:

@@ -21,7 +21,7 @@ TOO_LARGE = "the graph does not fit into memory; choose a smaller n"
 
 
 def save(experiment: Experiment, out: str, force: bool = True) -> None:
-    """Save or print the graph. Raises Refused if it cannot be made, saved or shown."""
+    """Save or print the graph. Raises Refused if it cannot be generated, saved or shown."""
     if out:
         written_as(out)
         check_writable(out, experiment.file, force=force)
@@ -35,7 +35,7 @@ def save(experiment: Experiment, out: str, force: bool = True) -> None:
     if experiment.file:
         graph = read(experiment.file, experiment.dtype, options=experiment.reading)
     else:
-        from fwtui.engine.generate_cpu import fill  # brings numba
+        from fwtui.engine.generate_cpu import fill  # imports numba
 
         compile_fill(experiment, fill)
         begin = time.perf_counter()
@@ -51,7 +51,7 @@ def save(experiment: Experiment, out: str, force: bool = True) -> None:
 
 
 def describe(graph: GraphInput) -> str:
-    """Its size and weights."""
+    """Describe the graph's size and weights."""
     weights = f", weights {graph.low:g}..{graph.high:g}" if graph.low is not None and graph.high is not None else ""
     return f"{vertices(graph.n)}, {counted(graph.edges, 'edge')}{weights}"
 

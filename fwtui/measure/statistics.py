@@ -1,4 +1,4 @@
-"""When a median is stable enough, and its spread."""
+"""The stopping rule of timed repetitions, and the spread of their median."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from statistics import median
 
 from fwtui.stream.stages import ENOUGH_PASSES, ENOUGH_SECONDS
 
-MAX_RUNS = 10_000  # passes of kernels so short that half a second would hold more
+MAX_RUNS = 10_000  # repetitions of kernels so short that half a second would hold more
 MAX_OVERRUN = 1.1  # times the budget: the end of the last repetition, so that a budget of 0.5 s is not left at 0.49 s
 MAX_OVERHEAD = 2  # times the budget: the limit including restoring the input and reporting
 STABLE = 0.005
-_LOOK_AGAIN = 1.1  # sorting all samples after each would soon cost more than the passes
+_SORT_INTERVAL = 1.1  # sorting all samples after each repetition would soon cost more than the repetitions
 
 
 class Samples(list[float]):
-    """Seconds of the clean passes so far, their sum, and a median that is at most a tenth of the passes old."""
+    """Seconds of the timed repetitions so far, their sum, and a median that lags by at most a tenth of the repetitions."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -26,37 +26,37 @@ class Samples(list[float]):
         self._width: float | None = None
 
     def take(self, seconds: float) -> None:
-        """One more pass."""
+        """Add a repetition."""
         self.append(seconds)
         self.total += seconds
 
     @property
     def middle(self) -> float:
-        """Roughly the median. Raises IndexError before the first pass."""
+        """Return roughly the median. Raises IndexError before the first repetition."""
         self._look()
         return self._middle
 
     @property
     def width(self) -> float | None:
-        """Roughly the spread."""
+        """Return roughly the spread."""
         self._look()
         return self._width
 
     def _look(self) -> None:
-        if not self._looked or len(self) >= self._looked * _LOOK_AGAIN:
+        if not self._looked or len(self) >= self._looked * _SORT_INTERVAL:
             self._middle, self._width, self._looked = median(self), spread(self), len(self)
 
 
 def spread_evenly(samples: Sequence[float], most: int) -> tuple[float, ...]:
-    """That many evenly spaced passes: the first ones do not represent a run that drifts.
+    """Return that many evenly spaced samples: the first ones do not represent a run that drifts.
 
-    With the digits of a clock: seven, and none below a nanosecond, which is noise where the machine has been up for days.
+    They have a clock's precision: seven digits, and none below a nanosecond, which is noise after days of uptime.
     """
     return tuple(round(float(f"{samples[place * len(samples) // most]:.7g}"), 9) for place in range(most))
 
 
 def spread(samples: Sequence[float]) -> float | None:
-    """Half-width of the median's 95 % interval, relative to it; None for fewer than two samples.
+    """Return the half-width of the median's 95 % interval, relative to it; None for fewer than two samples.
 
     The interval is between order statistics (binomial, normal approximation), so it assumes no distribution; for few
     samples it is their whole range, which covers the median in 94 % of cases at five of them.
@@ -73,14 +73,14 @@ def spread(samples: Sequence[float]) -> float | None:
 
 
 def has_low_confidence(samples: Samples) -> bool:
-    """Too few passes or too little time to be more than a hint."""
+    """Return True for too few repetitions or too little time to be more than a hint."""
     return len(samples) < ENOUGH_PASSES or samples.total < ENOUGH_SECONDS
 
 
 def is_converged(samples: Samples, repeats: int, budget: float, wall: float) -> bool:
-    """Whether to stop repeating: at the requested number, a stable median, or the end of the time budget.
+    """Return True at the requested number of repetitions, at a stable median, or at the end of the time budget.
 
-    `wall` is the time since the first pass began, including everything between passes.
+    `wall` is the time since the first repetition began, including everything between repetitions.
     """
     if repeats:
         return len(samples) >= repeats
@@ -93,12 +93,12 @@ def is_converged(samples: Samples, repeats: int, budget: float, wall: float) -> 
 
 
 def expected_seconds(samples: Samples, one: float, repeats: int, budget: float, wall: float = 0.0) -> float:
-    """An estimate of the time until `enough`, from one pass's seconds and the time between passes."""
+    """Estimate the time until is_converged(), from the seconds of one repetition and the time between repetitions."""
     between = max(1.0, wall / samples.total) if samples.total else 1.0
     if repeats:
         return (repeats - len(samples)) * one * between
     likely = min(max(ENOUGH_PASSES * one, ENOUGH_SECONDS), MAX_RUNS * one)
-    if samples and samples.width:  # which shrinks with the root of the number of passes
+    if samples and samples.width:  # the width shrinks with the square root of the number of repetitions
         likely = max(likely, samples.total * (samples.width / STABLE) ** 2)
     rest = max(0.0, min(likely, budget) - samples.total)
     return max(0.0, min(rest * between, MAX_OVERHEAD * budget - wall))

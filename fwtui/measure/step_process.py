@@ -1,6 +1,6 @@
 """A kernel's own program on a small graph, stopped after every step to show the distances; never timed.
 
-`python -P -m fwtui.measure.step_process`: a StepRequest as JSON on stdin; on stdout one JSON line for each stop,
+`python -P -m fwtui.measure.step_process` reads a StepRequest as JSON from stdin and writes one JSON line for each step,
 {"step", "distances"}, null for no path. A kernel that computes in several matrices stops only after its last step.
 """
 
@@ -22,7 +22,7 @@ from fwtui_kernels.plan import FLOATS, NO_EDGE
 
 
 def send_steps(request: StepRequest, parent: Parent) -> None:
-    """Run the plan and send the distances. Raises Refused if the kernel does not take the graph."""
+    """Run the plan and send the distances. Raises Refused if the kernel does not support the graph."""
     experiment = request.experiment
     register_here(experiment.kernel, request.own, experiment.code)
     kernel = kernel_named(experiment.kernel)
@@ -44,7 +44,7 @@ def send_steps(request: StepRequest, parent: Parent) -> None:
 
 
 def _matrix(weights: tuple[tuple[float | None, ...], ...], dtype: str) -> np.ndarray:
-    """The weights in the kernel's type. Raises Refused for one that does not fit."""
+    """Return the weights in the kernel's data type. Raises Refused for one that does not fit."""
     matrix = np.array(weights, np.float64)  # NaN for no edge
     most = NO_EDGE[dtype] // 2 if dtype not in FLOATS else 2**20
     for weight in matrix[np.abs(matrix) > most]:

@@ -1,6 +1,6 @@
-"""`python -P -m fwtui.measure.user_kernel_process`: load a user's kernel and tell what it is, or its plan, as data.
+"""`python -P -m fwtui.measure.user_kernel_process`: load a user's kernel and return its description or its plan as data.
 
-On stdin what is asked, on stdout what is told (fwtui.experiment.user_kernel_registry). What the file itself prints goes nowhere.
+Requests on stdin, replies on stdout (fwtui.experiment.user_kernel_registry). The output that the file prints is discarded.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _loaded: dict[str, str] = {}  # fingerprints by name
 
 
 def register_here(name: str, path: str, code: str) -> None:
-    """Load the file into this process, a worker, as far as it is not yet; nothing without a path. Raises Refused.
+    """Load the file into this process, a worker, unless it is loaded already; do nothing without a path. Raises Refused.
 
-    What is run is what was asked for: `code` is the fingerprint that the file had then.
+    `code` is the fingerprint of the requested file: a file that has changed since then is rejected.
     """
     if not path:
         return
@@ -40,9 +40,9 @@ def register_here(name: str, path: str, code: str) -> None:
     try:
         found = fingerprint(file)
     except OSError:
-        raise Refused(f"{sanitise(file.name)} is no longer there; choose the kernel again") from None
+        raise Refused(f"{sanitise(file.name)} no longer exists; choose the kernel again") from None
     if code and found != code:
-        raise Refused(f"{sanitise(file.name)} was changed after this run was asked for; ask for it again")
+        raise Refused(f"{sanitise(file.name)} was changed after this run was requested; start the run again")
     if _loaded.get(name) == found and path_of(name) == path:
         return
     try:
@@ -53,20 +53,20 @@ def register_here(name: str, path: str, code: str) -> None:
 
 
 def resolve_kernel(experiment: Settled, path: str) -> Kernel:
-    """The experiment's kernel in a worker: from that file, if there is one. Raises Refused, also if something is open."""
+    """Return the experiment's kernel in a worker, from that file if there is one. Raises Refused, also for open settings."""
     register_here(experiment.kernel, path, experiment.code)
     experiment.check()
     return kernel_named(experiment.kernel)
 
 
 def describe_user_error(error: BaseException, name: str) -> str:
-    """What is wrong in the file of that kernel, if it is one of the user's, in one sentence."""
+    """Describe the mistake in a user's kernel file in one sentence."""
     path = path_of(name)
     return sanitise(describe_error(error, Path(path))) if path else ""
 
 
 def recorded_plan(kernel: Kernel, shape: Shape) -> Iterator[dict[str, Any]]:
-    """The plan in parts, each the fields of an event; nothing of one that is too long to be followed."""
+    """Yield the plan in parts, each the fields of an event; nothing for a plan that is too long to record."""
     frames = PlanFrames.of(kernel, shape)
     while not frames.process() and not frames.hopeless:
         pass
@@ -76,7 +76,7 @@ def recorded_plan(kernel: Kernel, shape: Shape) -> Iterator[dict[str, Any]]:
 
 
 def source_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The kernel's files in parts, each the fields of an event, up to a limit; tabs as spaces."""
+    """Yield the kernel's files in parts, each the fields of an event, up to a limit; tabs become spaces."""
     left = MAX_SOURCE
     for file in files_of(path):
         lines = text_of(file).expandtabs(4).splitlines()
@@ -98,9 +98,9 @@ def source_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def reply_to(request: KernelRequest) -> KernelReply:
-    """The answer; never raises for what is wrong in the file."""
+    """Return the reply; never raises for mistakes in the file."""
     path = Path(request.path)
-    with suppress(Exception):  # what is wrong shows when everything that the file imports is there
+    with suppress(Exception):  # a missing import of the file is reported below
         return _found(request, load(path, request.name, for_plan=True))
     try:
         return _found(request, load(path, request.name))

@@ -1,4 +1,4 @@
-"""The process that samples the warps of a kernel. Sampling slows a process down for good, so this one never times a run.
+"""The process that samples the warps of a kernel. Sampling slows a process down permanently, so this one never times a run.
 
 For a run on several GPUs it launches the steps of rank 0 on the GPU of rank 0.
 
@@ -46,21 +46,21 @@ from fwtui_kernels.plan import EVERY, Kernel, Link, Shape, Step
 from fwtui_kernels.programs.cuda_program import cached_cubins, functions_of
 
 cuda: Any = core  # a package of compiled modules
-ENOUGH_SECONDS = 0.003  # of launches of one op, as far as repeating it reaches that
+ENOUGH_SECONDS = 0.003  # of launches of one op, if repetition can reach it
 MAX_LAUNCHES = 256
-LAUNCHES = 3  # of a step at least: one that loads it, one that is timed, one that is sampled
-MOMENTS = 4096  # at which each multiprocessor is sampled in them, about
+LAUNCHES = 3  # minimum launches of a step: one that loads it, one that is timed, one that is sampled
+MOMENTS = 4096  # samples of each multiprocessor during the launches, approximately
 PERIODS = 5, 24  # CUPTI takes powers of two cycles from 5 to 31
-TELLING = 0.2  # seconds from the last session to the last event
-COARSER = 2  # powers of two by which a period may be coarser than suits the launches: a quarter of the samples
-CYCLES = 1.5e9  # a second, about
+TELLING = 0.2  # from the end of the last sampling session to the last event
+COARSER = 2  # powers of two by which a period may be coarser than optimal: a quarter of the samples
+CYCLES = 1.5e9  # per second, approximately
 SHORT = 0.05  # seconds of a launch up to which it is timed three times
-SLOW = 0.3  # seconds of a pass from which only the sampled launches run
-RANK = 0  # of several, whose steps are sampled
+SLOW = 0.3  # seconds of a repetition from which only the sampled launches run
+RANK = 0  # the rank whose steps are sampled
 
 
 class AbsentRanks(Link):
-    """Stands for the other ranks: a panel of theirs is there at once, and changes nothing."""
+    """A stand-in for the other ranks: their panels are available at once, unchanged."""
 
     def broadcast(self, array: Any, owner: int, stream: Any) -> Callable[[], object]:
         if owner != RANK:
@@ -70,12 +70,12 @@ class AbsentRanks(Link):
 
 @cache
 def disassembler() -> disassembly.Disassembler:
-    """That of this process. Raises FileNotFoundError."""
+    """Return this process's disassembler. Raises FileNotFoundError."""
     return disassembly.Disassembler()
 
 
 class SampledContext:
-    """The GPU in use, and what samples the kernels that are loaded from now on."""
+    """The GPU in use, and the sampler of kernels that are loaded later."""
 
     def __init__(self, engine: Engine, sampler: PcSampler):
         self.engine, self.sampler = engine, sampler
@@ -83,12 +83,12 @@ class SampledContext:
         self.quiet = self._disassembler.reading  # held while launches are timed
 
     def disassemble(self) -> None:
-        """Have all that is loaded disassembled meanwhile."""
+        """Start to disassemble all loaded functions in the background."""
         for one in gpu.functions:
             self._disassembler.begin(one.code.cubin)
 
     def main_function(self, samples: PcSamples) -> tuple[CompiledCode, dict[int, dict[str, int]]]:
-        """The function with the most samples, and its samples by the instruction's offset."""
+        """Return the function with the most samples, and its samples by instruction offset."""
         by_function: dict[tuple[int, str], dict[int, dict[str, int]]] = defaultdict(dict)
         for place, reasons in samples.by_place.items():
             by_function[place.crc, place.function][place.offset] = dict(reasons)
@@ -97,14 +97,14 @@ class SampledContext:
         return here.get(name, CompiledCode(name[1], b"")), by_function[name]
 
     def instructions(self, code: CompiledCode) -> tuple[disassembly.MachineInstruction, ...]:
-        """None of a function that is not of this program, or that the tool cannot read."""
+        """Return the instructions; none for a function of another program or one that the disassembler cannot read."""
         with suppress(OSError, RuntimeError, SubprocessError):
             return self._disassembler.functions(code.cubin).get(code.entry, ()) if code.cubin else ()
         return ()
 
 
 class KernelPlan(NamedTuple):
-    """What a request samples: of several ranks the steps of the first."""
+    """The kernel and steps that a request samples: with several ranks, the steps of the first."""
 
     kernel: Kernel
     shape: Shape
@@ -112,7 +112,7 @@ class KernelPlan(NamedTuple):
 
 
 def plan_request(request: SampleRequest, engine: Engine) -> KernelPlan:
-    """Raises Refused."""
+    """Return the kernel and its steps. Raises Refused."""
     experiment = request.experiment
     kernel = resolve_kernel(experiment, request.own)
     shape = experiment.shape(request.vertices or experiment.n)
@@ -124,14 +124,14 @@ def plan_request(request: SampleRequest, engine: Engine) -> KernelPlan:
 
 
 def prepare_disassembly(request: SampleRequest, engine: Engine) -> None:
-    """Have the code that is on the disk disassembled, which takes half a second. Passes may be timed: nothing is launched."""
+    """Disassemble code in the disk cache, which takes half a second, while repetitions may be timed: nothing is launched."""
     kernel, shape, plan = plan_request(request, engine)
     for cubin in cached_cubins(engine.build(kernel, shape), plan, engine.target.cc or (0, 0)):
         disassembler().begin(cubin)
 
 
-def sample(request: SampleRequest, context: SampledContext, tell: Callable[[events.Event], None], until: float = inf) -> str:
-    """Tell the samples of each op, the longest first until that monotonic time; returns a sentence on those without.
+def sample(request: SampleRequest, context: SampledContext, emit: Callable[[events.Event], None], until: float = inf) -> str:
+    """Report the samples of each op, the longest first, until that monotonic time; return a sentence on ops without samples.
 
     Raises Refused and SamplingError.
     """
@@ -143,7 +143,7 @@ def sample(request: SampleRequest, context: SampledContext, tell: Callable[[even
             work[step.op] += step.cost.relaxations
         single = request.seconds * max(plan[i].cost.relaxations for i in steps) / (work.total() or 1)
         if until < inf and single * LAUNCHES > request.most_seconds:
-            raise Refused(f"one launch takes {duration(single)}, so it is not sampled unless asked for (--samples on)")
+            raise Refused(f"one launch takes {duration(single)}, so it is sampled only with --samples on")
         context.engine.compile(it.program, plan, it.buffers)
         context.disassemble()
         it.program.fill(_zero, it.buffers, context.engine.stream)
@@ -152,26 +152,26 @@ def sample(request: SampleRequest, context: SampledContext, tell: Callable[[even
             samples_by_op = _samples_until(
                 until, it, sorted(group_launches(timed), key=lambda together: -max(work[one.op] for one in together)), context
             )
-        for op, (samples, period) in samples_by_op.items():  # all of them: meanwhile the code is disassembled
+        for op, (samples, period) in samples_by_op.items():  # all ops first: the code is disassembled in the background
             if samples.by_place:
                 for event in _events(request, op, samples, period, context):
-                    tell(event)
+                    emit(event)
     late = [one.op for one in timed if one.op not in samples_by_op]
     if late:
-        return f"{', '.join(late)} not sampled, as that takes longer than {duration(request.most_seconds)}; --samples on does"
+        return f"{', '.join(late)} not sampled, as that takes longer than {duration(request.most_seconds)}; pass --samples on"
     lacking = [op for op, (samples, _) in samples_by_op.items() if not samples.by_place]
     if lacking:
-        return f"no samples came of {', '.join(lacking)}: its launches are too short, or another program samples this GPU"
+        return f"no samples of {', '.join(lacking)}: the launches are too short, or another program samples this GPU"
     return ""
 
 
 class SampledLaunches(NamedTuple):
-    """The launches of a step that are sampled."""
+    """The sampled launches of a step."""
 
     step: Step
     times: int
-    period: int  # that suits them: cycles between two samples, as a power of two
-    functions: frozenset[tuple[int, str]]  # by their cubins' numbers and their names; empty if they are not known
+    period: int  # cycles between two samples, as a power of two
+    functions: frozenset[tuple[int, str]]  # cubin CRC and name of each; empty if they are unknown
 
     @property
     def op(self) -> str:
@@ -179,7 +179,7 @@ class SampledLaunches(NamedTuple):
 
 
 def _timed_launches(it: LoadedKernel, steps: Sequence[int], every: bool, context: SampledContext) -> list[SampledLaunches]:
-    """Those of the chosen steps of the plan; the others up to the last of them run as well, if `every` is to."""
+    """Time the launches of the chosen steps; with `every`, also run the other steps up to the last of them."""
     timed: list[SampledLaunches] = []
     for index, step in enumerate(it.plan[: max(steps) + 1]):
         if index in steps:
@@ -192,7 +192,7 @@ def _timed_launches(it: LoadedKernel, steps: Sequence[int], every: bool, context
 def _samples_until(
     until: float, it: LoadedKernel, ordered: Sequence[Sequence[SampledLaunches]], context: SampledContext
 ) -> dict[str, tuple[PcSamples, int]]:
-    """Those of the first sessions, as many as there is time for."""
+    """Return the samples of the first sessions that fit into the time."""
     samples_by_op: dict[str, tuple[PcSamples, int]] = {}
     last = 0.0  # seconds of a session
     for together in ordered:
@@ -204,7 +204,7 @@ def _samples_until(
 
 
 def _timed(it: LoadedKernel, step: Step, context: SampledContext) -> SampledLaunches:
-    """As many launches of a step as are enough, by the time of one."""
+    """Return the number of launches of a step that suffices, by the time of one."""
 
     def launch() -> float:
         begin = time.perf_counter()
@@ -212,9 +212,9 @@ def _timed(it: LoadedKernel, step: Step, context: SampledContext) -> SampledLaun
         context.engine.synchronize()
         return time.perf_counter() - begin
 
-    launch()  # which loads it
+    launch()  # loads it
     each = launch()
-    if each < SHORT:  # where one may have been held up
+    if each < SHORT:  # a single launch may have been delayed
         each = max(2e-6, min(each, launch(), launch()))
     times = max(1, min(MAX_LAUNCHES, round(ENOUGH_SECONDS / each)))
     period = round(log2(max(1.0, each * times * CYCLES / MOMENTS)))
@@ -224,7 +224,7 @@ def _timed(it: LoadedKernel, step: Step, context: SampledContext) -> SampledLaun
 
 
 def group_launches(launches: Sequence[SampledLaunches]) -> list[list[SampledLaunches]]:
-    """Those that are sampled together, as beginning to sample takes 0.15 s: with functions of their own, and alike in time."""
+    """Group launches sampled in one session, which takes 0.15 s to start: distinct functions of similar duration."""
     groups: list[list[SampledLaunches]] = []
     for one in sorted(launches, key=lambda one: one.period):
         alike = (
@@ -241,7 +241,7 @@ def group_launches(launches: Sequence[SampledLaunches]) -> list[list[SampledLaun
 
 
 def _sampled(it: LoadedKernel, together: Sequence[SampledLaunches], context: SampledContext) -> dict[str, tuple[PcSamples, int]]:
-    """By op its samples, and the cycles between two as a power of two."""
+    """Return the samples of each op, with the cycles between two samples as a power of two."""
 
     def launch() -> None:
         for one in together:
@@ -260,7 +260,7 @@ def _sampled(it: LoadedKernel, together: Sequence[SampledLaunches], context: Sam
 def _events(request: SampleRequest, op: str, sampled: PcSamples, period: int, context: SampledContext) -> list[events.Event]:
     function, at = context.main_function(sampled)
     instructions = context.instructions(function)
-    listed = build_listing(instructions, at, Path(request.own) if request.own else None, request.tell_source)
+    listed = build_listing(instructions, at, Path(request.own) if request.own else None, request.include_source)
     every: Counter[str] = Counter()
     for reasons in sampled.by_place.values():
         every.update(reasons)
@@ -278,12 +278,12 @@ def _events(request: SampleRequest, op: str, sampled: PcSamples, period: int, co
     )
     code = code_name(instructions, listed.lines)
     text, shares = text_of(listed, code), shares_of(listed, code, request.run, op, samples.samples)
-    hot = warp_reason(samples, listing_of(shares, text, samples.samples)).line  # as every screen will find it
+    hot = warp_reason(samples, listing_of(shares, text, samples.samples)).line  # as every screen determines it
     return [replace(samples, hot=hot), text, shares]
 
 
 def _zero(matrix: Any) -> None:
-    """Edges of length 0 change nothing, as most relaxations of a real graph do not."""
+    """Fill with edges of length 0, which change nothing, as most relaxations of a real graph."""
     if hasattr(matrix, "buffer"):
         matrix.buffer.fill(0, stream=cuda.LEGACY_DEFAULT_STREAM)
     else:
@@ -291,16 +291,16 @@ def _zero(matrix: Any) -> None:
 
 
 def answer(request: SampleRequest, parent: Parent) -> None:
-    """Sample, or get ready for it."""
+    """Sample, or prepare for it."""
     begin = time.monotonic()
 
-    def tell(event: events.Event) -> None:
+    def emit(event: events.Event) -> None:
         parent.write(codec.encode(replace(event, t=max(0.0, time.monotonic() - float(sys.argv[1])))))
 
     device = request.experiment.runs_on
     if request.ahead:
         engine = engine_for(device)
-        with suppress(Exception):  # the request that follows meets it again, and tells it
+        with suppress(Exception):  # the request that follows fails again, and reports it
             prepare_disassembly(request, engine)
         return
     try:
@@ -309,10 +309,10 @@ def answer(request: SampleRequest, parent: Parent) -> None:
         with only_sampler(here.uuid):
             sampler = PcSampler(int(here.context.handle))
             until = begin + request.most_seconds - TELLING if request.most_seconds else inf
-            note = sample(request, SampledContext(engine, sampler), tell, until)
+            note = sample(request, SampledContext(engine, sampler), emit, until)
     except (Refused, FileNotFoundError, SamplingError) as error:
         note = sanitise(str(error))
-    tell(events.Sampled(t=0.0, run=request.run, note=note, seconds=time.monotonic() - begin))
+    emit(events.Sampled(t=0.0, run=request.run, note=note, seconds=time.monotonic() - begin))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""The process that owns numba and CUDA: it reads requests, and answers with events.
+"""The process that owns numba and CUDA: it reads requests and sends events.
 
-`python -P -m fwtui.measure.worker ORIGIN`, the session's beginning in monotonic seconds. A GPU error leaves its process
-unusable, so after one the worker reports it and ends; the next run gets a new one. The end of stdin ends it at once.
+`python -P -m fwtui.measure.worker ORIGIN` takes the session's start in monotonic seconds. A GPU error leaves its process
+unusable, so the worker reports it and ends; the next run starts a new one. The end of stdin ends it at once.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 
 class Worker:
-    """Runs one experiment at a time; a thread reads what is asked meanwhile."""
+    """Runs one experiment at a time; a thread reads requests in the background."""
 
-    ends_at_once = True  # when lost: otherwise its end is the request's, as nothing must be asked before it
+    ends_at_once = True  # when stdin ends; False if the current request must finish first
 
-    def __init__(self, descriptor: int, origin: float, asked: Iterable[bytes], runner: Runner | None = None):
+    def __init__(self, descriptor: int, origin: float, lines: Iterable[bytes], runner: Runner | None = None):
         self._descriptor = descriptor
         self._origin = origin
-        self._lines = asked
+        self._lines = lines
         self._requests: queue.SimpleQueue[requests.Work | requests.PrepareRequest | requests.RankOrder | None] = (
             queue.SimpleQueue()
         )
@@ -51,12 +51,12 @@ class Worker:
     def now(self) -> float:
         return time.monotonic() - self._origin
 
-    def tell(self, event: events.Event) -> None:
+    def emit(self, event: events.Event) -> None:
         """Write the event as one line to the pipe."""
         self.write(codec.encode(event))
 
     def write(self, line: bytes) -> None:
-        """Write a line to the pipe; exit if the reader has gone."""
+        """Write a line to the pipe; exit if the reader has closed it."""
         try:
             write_all(self._descriptor, line)
         except BrokenPipeError:
@@ -70,12 +70,12 @@ class Worker:
             if request is None:
                 return
             if isinstance(request, requests.PrepareRequest):
-                with suppress(Exception):  # a run that needs it says why
+                with suppress(Exception):  # a run that needs it reports the error
                     self._measuring()
                     self._engine(DeviceId(request.backend, request.gpu))
                 continue
             if isinstance(request, requests.RankOrder):
-                self._obey(request)
+                self._execute(request)
                 continue
             try:
                 self.serve(request)
@@ -84,27 +84,27 @@ class Worker:
                 complaint = (
                     "" if isinstance(request, requests.ProbeRequest) else describe_user_error(error, request.experiment.kernel)
                 )
-                if complaint and code == "error":  # the user's mistake, and no damage to this process
-                    self.tell(requests.last_word(request, self.now(), "failed", complaint))
+                if complaint and code == "error":  # a user's mistake, which does not damage this process
+                    self.emit(requests.last_word(request, self.now(), "failed", complaint))
                     continue
                 run = request.run if isinstance(request, requests.RunRequest) else None
                 where = traceback_end()
-                self.tell(events.Fault(t=self.now(), source="worker", code=code, run=run, message=sentence, stderr=where))
+                self.emit(events.Fault(t=self.now(), source="worker", code=code, run=run, message=sentence, stderr=where))
                 if self.ends_at_once or not process_lost:
-                    self.tell(requests.last_word(request, self.now(), "failed", sentence))
+                    self.emit(requests.last_word(request, self.now(), "failed", sentence))
                 if process_lost:
                     self._leave()
 
-    def _obey(self, order: requests.RankOrder) -> None:
-        """Orders are for a job of ranks."""
+    def _execute(self, order: requests.RankOrder) -> None:
+        """Only a job of ranks receives orders."""
         raise NotImplementedError
 
     def serve(self, request: requests.Work) -> None:
-        """Do what one request asks. Raises what breaks it."""
+        """Execute one request. Raises errors for diagnose()."""
         if isinstance(request, requests.ProbeRequest):
             from fwtui.measure.probe import measure
 
-            measure(self._engine(request.device_id), self.tell, self.now)
+            measure(self._engine(request.device_id), self.emit, self.now)
             return
         runner, experiment = self._measuring(), request.experiment
         try:
@@ -113,15 +113,15 @@ class Worker:
             if isinstance(request, requests.RunRequest):
                 parts = (events.PhaseName("all", "all rounds"),)
                 facts = {"title": experiment.kernel, "backend": "cuda", "gpu": experiment.runs_on.index, "phases": parts}
-                self.tell(events.RunStarted(t=self.now(), run=request.run, experiment=experiment.without_path, **facts))
-            self.tell(requests.last_word(request, self.now(), "failed", str(refusal)))
+                self.emit(events.RunStarted(t=self.now(), run=request.run, experiment=experiment.without_path, **facts))
+            self.emit(requests.last_word(request, self.now(), "failed", str(refusal)))
             return
         engine = self._engine(experiment.runs_on)
-        context = RunContext(request.run, experiment, kernel, engine, partial(self._check, request.run), self.tell, self.now)
+        context = RunContext(request.run, experiment, kernel, engine, partial(self._check, request.run), self.emit, self.now)
         if isinstance(request, requests.AnswerRequest):
             runner.answer(context, request.checksum)
         else:
-            runner.run(context, request.brief, request.own if request.tell_source else "")
+            runner.run(context, request.brief, request.own if request.include_source else "")
 
     def _measuring(self) -> Runner:
         if self._runner is None:
@@ -137,12 +137,12 @@ class Worker:
                 self._cancelled.add(request.run)
                 continue
             if isinstance(request, requests.AnswerRequest):
-                self._cancelled.discard(request.run)  # a cancelled request may come again
+                self._cancelled.discard(request.run)  # a cancelled request may be sent again
             self._requests.put(request)
         self._hang_up()
 
     def _hang_up(self) -> None:
-        """Nothing more will be asked."""
+        """Handle the end of the requests."""
         self._leave()
 
     def _leave(self) -> NoReturn:
@@ -158,31 +158,31 @@ class Worker:
     def _engine(self, device: DeviceId) -> Engine:
         engine = engine_for(device)
         if device not in self._opened and (facts := engine.facts(self.now())) is not None:
-            self.tell(facts)
+            self.emit(facts)
         self._opened.add(device)
         return engine
 
 
 def diagnose(error: BaseException) -> tuple[str, str, bool]:
-    """(code, sentence, whether this process must end) for an exception from a run."""
-    words = sanitise(str(error)) or type(error).__name__
+    """Return (code, sentence, True if this process must end) for an exception from a run."""
+    text = sanitise(str(error)) or type(error).__name__
     if isinstance(error, MemoryError):
-        return "memory", f"the host's memory is exhausted ({words}); choose a smaller n", False
-    if "OUT_OF_MEMORY" in words:
-        return "memory", f"the GPU's memory is exhausted ({words}); choose a smaller n, or end other programs on the GPU", True
+        return "memory", f"the host's memory is exhausted ({text}); choose a smaller n", False
+    if "OUT_OF_MEMORY" in text:
+        return "memory", f"the GPU's memory is exhausted ({text}); choose a smaller n, or end other programs on the GPU", True
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         cache = os.environ.get("NUMBA_CACHE_DIR", "the cache folder")
         return "disk", f"no space is left for compiled kernels in {sanitise(cache)}; free some, or set XDG_CACHE_HOME", False
     kind = type(error)
     if kind.__name__ == "CudaSupportError":
-        return "cuda", f"CUDA does not start here ({describe_start_failure(words)}); `fwtui doctor` says what is missing", True
-    if "cuda" in kind.__module__ or kind.__name__.startswith("Cuda") or "CUDA_ERROR" in words:
-        did = describe_kernel_fault(words)
-        message = f"the kernel {did}: {words}" if did else f"the GPU reported an error: {words}"
+        return "cuda", f"CUDA does not start ({describe_start_failure(text)}); run `fwtui doctor`", True
+    if "cuda" in kind.__module__ or kind.__name__.startswith("Cuda") or "CUDA_ERROR" in text:
+        did = describe_kernel_fault(text)
+        message = f"the kernel {did}: {text}" if did else f"the GPU reported an error: {text}"
         return "cuda", f"{message}; the next run gets a new worker", True
     if kind.__module__.startswith(("mpi4py", "nccl")):
-        return "error", f"{kind.__module__.partition('.')[0].removesuffix('4py').upper()} reported an error: {words}", True
-    return "error", f"{kind.__name__}: {words}", False
+        return "error", f"{kind.__module__.partition('.')[0].removesuffix('4py').upper()} reported an error: {text}", True
+    return "error", f"{kind.__name__}: {text}", False
 
 
 def main() -> None:

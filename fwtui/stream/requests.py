@@ -18,7 +18,7 @@ class RunRequest(Struct, frozen=True, tag="start", tag_field="ask"):
     experiment: Settled
     brief: bool = False  # without instrumented repetitions, and without warm-up unless something compiles
     own: str = ""  # file of a user kernel
-    tell_source: bool = False  # record the source of a user kernel
+    include_source: bool = False  # record the source of a user kernel
 
 
 class ProbeRequest(OfDevice, frozen=True, tag="probe", tag_field="ask"):
@@ -46,7 +46,7 @@ class SampleRequest(Struct, frozen=True, tag="sample", tag_field="ask"):
     vertices: int = 0  # vertices of the graph
     seconds: float = 0.0  # time of a repetition
     most_seconds: float = 0.0  # time limit of sampling; 0: none
-    tell_source: bool = False  # record the source of a user kernel
+    include_source: bool = False  # record the source of a user kernel
     ahead: bool = False  # the run is not finished: only prepare
 
 

@@ -19,7 +19,7 @@ from builders import run_started
 from hypothesis import seed
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, precondition, rule
-from test_keeping import killed, offered, taken  # pyright: ignore[reportMissingImports]
+from test_autosave import killed, offered, taken  # pyright: ignore[reportMissingImports]
 
 from fwtui.experiment.experiment import Experiment
 from fwtui.live.session import Live
@@ -69,10 +69,10 @@ class Dashboard:
 
     def begin(self, run: int, n: int) -> None:
         t, asked = self.live.now, Experiment(n=n)
-        self.live.tell(run_started(asked, run, t))
+        self.live.emit(run_started(asked, run, t))
 
     def end(self, run: int, outcome: str, median: float) -> None:
-        self.live.tell(events.RunDone(t=self.live.now, run=run, outcome=outcome, median=median, count=1))
+        self.live.emit(events.RunDone(t=self.live.now, run=run, outcome=outcome, median=median, count=1))
 
     def name(self, title: str) -> None:
         self.live.name(title)

@@ -227,7 +227,7 @@ def test_output_of_a_worker_does_not_reach_the_screen(faked: Callable[[str], Liv
 def test_the_death_of_an_idle_worker_is_always_reported(live: Live) -> None:
     assert finished(live, SHORT).verified
     # another fault that belongs to no run must not hide the next one
-    live.tell(events.Fault(t=live.now, source="sampler", code="died", message="no telemetry"))
+    live.emit(events.Fault(t=live.now, source="sampler", code="died", message="no telemetry"))
     before = len(live.model.log)
     os.kill(worker_of(live), signal.SIGKILL)
     drain_until(live, lambda: len(live.model.log) > before)

@@ -74,7 +74,7 @@ class FakeLive:
         self._script.extend(told)
         return self._active
 
-    def tell(self, event: events.Event, *told: events.Event) -> None:
+    def emit(self, event: events.Event, *told: events.Event) -> None:
         """Append these events to the script."""
         self._script.extend((event, *told))
 
@@ -99,7 +99,7 @@ class FakeLive:
         told = events.Limits(t=self.model.t, backend=device.backend, gpu=device.index, forms=forms[:1])
         whole = msgspec.structs.replace(told, forms=forms, copy_bytes_per_second=1e11, complete=True)
         self._measuring = True
-        self.tell(told, whole)
+        self.emit(told, whole)
 
     def cancel(self) -> None:
         self.cancelled += 1

@@ -68,7 +68,7 @@ async def test_answers_are_requested_recomputed_cancelled_and_shown_on_arrival(d
         await ended(pilot, live)
         assert "summarising run 1" in await keyed(pilot, "v") and live.answered == [1]
         assert dashboard.screen.check_action("run", ()) is False, "one thing at a time"
-        live.tell(halves(radius=None))
+        live.emit(halves(radius=None))
         dashboard.tick()
         await panel(pilot)
         shown = screen_text(dashboard)
@@ -84,14 +84,14 @@ async def test_answers_are_requested_recomputed_cancelled_and_shown_on_arrival(d
         view_of(dashboard).selected = 2
         dashboard.tick()
         assert "run 2, computed once more (about 10.0 ms); c cancels" in await keyed(pilot, "v") and live.answered == [1, 2]
-        live.tell(events.Progress(t=9.0, run=2, stage="answers", done=0.34, left=7.0))
+        live.emit(events.Progress(t=9.0, run=2, stage="answers", done=0.34, left=7.0))
         shown = await go(pilot)
         assert "summarising" in shown and "34 %" in shown and "7 s left" in shown
         assert "34 %" not in await go(pilot, "c") and live.cancelled == 1
         assert not is_open(dashboard), "who cancels does not want to read that"
         view_of(dashboard).selected = None
         await press(pilot, "v", "question_mark")
-        live.tell(halves(run=3))
+        live.emit(halves(run=3))
         await proceed(pilot)
         assert not is_open(dashboard)
         assert "the distance summary of run 3 is ready; v shows it" in await go(pilot, "escape") and not is_open(dashboard)
@@ -101,13 +101,13 @@ async def test_missing_answers_have_a_reason(dashboard: FwtuiApp, live: FakeLive
     async with opened(dashboard) as pilot:
         await ended(pilot, live)
         await pilot.press("v")
-        live.tell(events.Answers(t=9.0, run=1, note="[b]the file[/b] is gone"))
+        live.emit(events.Answers(t=9.0, run=1, note="[b]the file[/b] is gone"))
         dashboard.tick()
         await until(pilot, lambda: is_open(dashboard) and "[b]the file[/b] is gone" in screen_text(dashboard))
         await pilot.press("v", "v")
         assert live.answered == [1, 1], "what failed may be asked again"
         live.verdict = scenes.verdict("negative cycle", cycle=(1, 2))
-        live.tell(halves(note="gone"))
+        live.emit(halves(note="gone"))
         dashboard.tick()
         await ended(pilot, live)
         await pilot.press("v")

@@ -91,7 +91,7 @@ async def test_counters_are_requested_and_shown(dashboard: FwtuiApp, live: FakeL
         await proceed(pilot)
         await pilot.press("h")
         assert live.counted == [1]
-        live.tell(events.Counters(t=live.now, run=1, op="rest", values={"occupancy": 0.51, "l2_hit_rate": 0.75}))
+        live.emit(events.Counters(t=live.now, run=1, op="rest", values={"occupancy": 0.51, "l2_hit_rate": 0.75}))
         await proceed(pilot)
         shown = await keyed(pilot, "h")
     rows = {line.strip(" │")[:18]: line for line in shown.split("\n")}

@@ -174,7 +174,7 @@ async def test_a_refused_run_has_a_reason_and_a_fault_is_a_banner_until_the_next
     e = Experiment(kernel="tiled-cpu", file="roads.gr")
     why = "n = 90000 is more than 65536, the limit of tiled-cpu; choose a file with fewer vertices"
     async with opened(dashboard) as pilot:
-        live.tell(
+        live.emit(
             run_started(e, phases=scenes.PHASES),
             events.RunDone(t=1.5, run=1, outcome="refused", message=why),
         )
@@ -187,7 +187,7 @@ async def test_a_refused_run_has_a_reason_and_a_fault_is_a_banner_until_the_next
         log = " ".join((await go(pilot, "l")).replace("│", " ").split())
         assert f"✗ run 1 refused: {why[:40]}" in log
         died = "the worker died (signal 9, killed) during compilation; the next run gets a new one"
-        live.tell(
+        live.emit(
             run_started(e, 2, 2.0, phases=scenes.PHASES),
             events.Fault(t=2.1, source="worker", code="died", run=2, message=died, stderr="Segmentation fault\nbye"),
         )
@@ -271,13 +271,13 @@ def test_one_sentence_names_the_work_that_quitting_would_end(live: FakeLive, tmp
 async def test_a_paused_view_does_not_change_while_data_arrives(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with opened(dashboard) as pilot:
         dashboard.screen.set_focus(None)
-        live.tell(*scenes.telemetry(0.1, 1.0, 0.1, gpu=False))
+        live.emit(*scenes.telemetry(0.1, 1.0, 0.1, gpu=False))
         dashboard.tick()
         await press(pilot, "p")
         before = screen_text(dashboard).splitlines()
         assert "PAUSED" in before[0] and "only the view is paused" in screen_text(dashboard)
-        live.tell(*scenes.telemetry(1.1, 9.0, 0.9, gpu=False))
-        live.tell(*scenes.run(7, 11.0, scenes.experiment("serial", 128), title="Serial"))
+        live.emit(*scenes.telemetry(1.1, 9.0, 0.9, gpu=False))
+        live.emit(*scenes.run(7, 11.0, scenes.experiment("serial", 128), title="Serial"))
         await proceed(pilot)
         after = screen_text(dashboard).splitlines()
         assert after[1:] == before[1:], "nothing but the first line changes"

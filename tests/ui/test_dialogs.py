@@ -54,7 +54,7 @@ async def test_help_lists_every_binding_and_term(dashboard: FwtuiApp) -> None:
 async def test_the_log_the_palette_and_dialogs_over_others(dashboard: FwtuiApp, live: FakeLive, tmp_path: Path) -> None:
     async with opened(dashboard) as pilot:
         await proceed(pilot, "r")
-        live.tell(events.Notice(t=live.now, text="caches are warm", level="warning"))
+        live.emit(events.Notice(t=live.now, text="caches are warm", level="warning"))
         shown = await go(pilot)
         assert "! caches are warm" in shown
         shown = await go(pilot, "l")

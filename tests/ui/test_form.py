@@ -249,7 +249,7 @@ async def test_a_user_kernel_is_chosen_in_the_form_once_its_folder_is_trusted(
 
     async def asked(*keys: str) -> None:
         await until(pilot, lambda: type(dashboard.screen) is ChoiceScreen and bool(dashboard.screen.query(OptionList)))
-        assert "can do whatever Python can do" in screen_text(dashboard)
+        assert "can do anything that Python can do" in screen_text(dashboard)
         await press(pilot, *keys)
 
     async with dashboard.run_test(size=(120, 40)) as pilot:

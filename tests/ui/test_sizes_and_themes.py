@@ -60,7 +60,7 @@ async def test_every_state_is_visible_without_colour(no_colours: None) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("r")
         app.tick()
-        live.tell(events.Fault(t=live.now, source="sampler", code="died", message="the telemetry process died"))
+        live.emit(events.Fault(t=live.now, source="sampler", code="died", message="the telemetry process died"))
         shown = await go(pilot)
         colours = {
             colour.triplet

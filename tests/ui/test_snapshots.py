@@ -40,7 +40,7 @@ def test_a_fault_on_the_smallest_screen(dashboard: FwtuiApp, live: FakeLive, sna
     async def story(pilot: Pilot[None]) -> None:
         await pilot.press("r")
         dashboard.tick()
-        live.tell(events.Fault(t=live.now, source="sampler", code="died", message="the telemetry process died; telemetry stops"))
+        live.emit(events.Fault(t=live.now, source="sampler", code="died", message="the telemetry process died; telemetry stops"))
         await proceed(pilot)
 
     assert snap_compare(dashboard, terminal_size=(60, 16), run_before=story)

@@ -339,7 +339,7 @@ async def test_a_live_window_follows_and_a_cursor_holds_it() -> None:
     live = FakeLive(scenes.GPU)
     app = dashboard_of(live, Experiment(kernel="katz-kider", n=1024), found=Hardware())
     async with opened(app, "5") as pilot:
-        live.tell(*scenes.telemetry(0.1, 100, 0.5))
+        live.emit(*scenes.telemetry(0.1, 100, 0.5))
         app.tick()
         text = await shown(pilot)
         chart = app.screen.query_one(TrackChart)
@@ -348,12 +348,12 @@ async def test_a_live_window_follows_and_a_cursor_holds_it() -> None:
         held = chart.window
         before, painted = chart.window, list[Region]()
         chart.refresh = lambda *regions, **_: painted.extend(regions)  # type: ignore[method-assign, assignment]
-        live.tell(*scenes.telemetry(100, 0.2, 0.5))
+        live.emit(*scenes.telemetry(100, 0.2, 0.5))
         app.tick()
         del chart.refresh
         assert chart.window == before and 0 < sum(region.area for region in painted) < 100, "nothing but what changed"
         text = await shown(pilot, "x", "left")  # a cursor set by a key holds the window
-        live.tell(*scenes.telemetry(100.2, 20, 0.5))
+        live.emit(*scenes.telemetry(100.2, 20, 0.5))
         app.tick()
         text = await shown(pilot)
         assert "held" in text and chart.window == held and len(live.model.telemetry) == 1202

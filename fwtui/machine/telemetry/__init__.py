@@ -1,1 +1,1 @@
-"""Readings of the host and the GPU. Only the sampler process imports driver libraries."""
+"""Telemetry samples of the host and the GPU. Only the sampler process imports driver libraries."""

@@ -21,7 +21,7 @@ GPM_METRICS = {  # nvml.h, nvmlGpmMetricId_t: a percentage, or MiB/s sent and re
     "nvlink_bytes_per_second": (60, 61),
 }
 _GPM_VERSION = 1
-GPM_WINDOW = 0.1  # seconds between two samples; nvml.h calls anything shorter invalid
+GPM_WINDOW = 0.1  # seconds between two samples; nvml.h declares shorter windows invalid
 _LINKS, _LINK_SPEED, _LINKS_SENT, _LINKS_RECEIVED = 91, 164, 138, 139  # nvml.h, NVML_FI_DEV_NVLINK_*: MB/s, and KiB so far
 _ALL_LINKS, _MAX_LINKS = 2**32 - 1, 64
 _PCIE_LANE = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}  # bytes/s each way, by generation
@@ -29,7 +29,7 @@ _FUNCTION_NOT_FOUND, _GPU_IS_LOST = 13, 15
 _START = {
     4: "this user may not use the GPU; in a container, pass the device through (--gpus all)",
     9: "the NVIDIA driver is installed but not loaded; load it (modprobe nvidia) or reboot",
-    12: "there is no NVIDIA driver here (libnvidia-ml.so.1 was not found)",
+    12: "no NVIDIA driver found (libnvidia-ml.so.1 is missing)",
     15: "the GPU has fallen off the bus; reboot",
     18: "the NVIDIA driver was updated since it was loaded; reboot",
 }
@@ -41,7 +41,7 @@ class GpuLost(Exception):
 
 
 class Nvml:
-    """The library, started once. `reason` says why it cannot be used; empty if it can."""
+    """The library, started once. `reason` is the reason why it is unusable; empty if it works."""
 
     def __init__(self) -> None:
         self.reason = ""
@@ -60,9 +60,9 @@ class Nvml:
         self._library = pynvml
 
     def query(self, function: str, *arguments: Any) -> tuple[Any, str]:
-        """The function's result, bytes decoded; or None and the reason.
+        """Call the function; return its result, bytes decoded, or None and the reason.
 
-        Raises Lost when the GPU is gone. A function that the driver lacks is not called again.
+        Raises GpuLost when the GPU is gone. A function that the driver lacks is not called again.
         """
         ask = getattr(self._library, function, None)
         if ask is None or function in self._unknown:
@@ -81,14 +81,14 @@ class Nvml:
         return (answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer), ""
 
     def structure(self, name: str) -> Any:
-        """An empty structure of the library; None if this nvidia-ml-py lacks it."""
+        """Return an empty structure of the library; None if this nvidia-ml-py lacks it."""
         kind = getattr(self._library, name, None)
         return None if kind is None else kind()
 
     def gpus(self) -> list[Gpu]:
-        """The GPUs that CUDA sees, in its order: those of CUDA_VISIBLE_DEVICES if it is set, else by bus address.
+        """Return the GPUs that CUDA sees, in its order: those of CUDA_VISIBLE_DEVICES if it is set, else by bus address.
 
-        CUDA puts the fastest first unless CUDA_DEVICE_ORDER is PCI_BUS_ID; with unequal GPUs only that gives the same numbers.
+        CUDA puts the fastest first unless CUDA_DEVICE_ORDER is PCI_BUS_ID; unequal GPUs have the same numbers only with that.
         """
         gpus: list[Gpu] = []
         try:
@@ -105,7 +105,7 @@ class Nvml:
                     break
                 gpus.append(gpu)
             if not gpus:
-                self.reason = f"CUDA_VISIBLE_DEVICES={visible!r} hides every GPU ({len(opened)} here); unset it"
+                self.reason = f"CUDA_VISIBLE_DEVICES={visible!r} hides every GPU ({len(opened)} found); unset it"
         except GpuLost:
             self.reason = _START[_GPU_IS_LOST]
         return gpus
@@ -123,12 +123,12 @@ class Nvml:
 
 
 class Gpu:
-    """A GPU: facts once, telemetry samples often. `lost` after it has fallen off the bus; no calls follow."""
+    """A GPU: facts once, telemetry samples often. After `lost` (it has fallen off the bus) no calls follow."""
 
     def __init__(self, nvml: Nvml, handle: Any) -> None:
         self.handle = handle
         self.lost = False
-        self.reasons: dict[str, str] = {}  # what it does not report, and why
+        self.reasons: dict[str, str] = {}  # quantities without a value, and the reason of each
         self.nvml = nvml
         self._energy_at: float | None = None
         self._energy_first: float | None = None
@@ -137,7 +137,7 @@ class Gpu:
         self.nvlink = NvLink(self)
 
     def ask(self, what: str, function: str, *arguments: Any) -> Any:
-        """The answer of an NVML function, or None; the first reason is kept under `what` unless that is empty."""
+        """Return the result of an NVML function, or None; store the first reason under `what` unless that is empty."""
         if self.lost:
             return None
         try:
@@ -150,7 +150,7 @@ class Gpu:
         return answer
 
     def facts(self) -> Device:
-        """The facts that never change. Peak memory bandwidth counts both clock edges: 2 x clock x width / 8."""
+        """Return the constant facts. Peak memory bandwidth counts both clock edges: 2 x clock x width / 8."""
         ask, handle = self.ask, self.handle
         memory = ask("memory size", "nvmlDeviceGetMemoryInfo", handle)
         width = count(ask("memory bus width", "nvmlDeviceGetMemoryBusWidth", handle))
@@ -181,18 +181,18 @@ class Gpu:
         return [None] * len(identities) if answers is None else [None if one.nvmlReturn else one.value.ullVal for one in answers]
 
     def _pcie_peak(self) -> float | None:
-        """Bytes per second in both directions together, for the GPU in its slot."""
+        """Return the bytes per second in both directions together, for the GPU in its slot."""
         lane = _PCIE_LANE.get(self.ask("", "nvmlDeviceGetMaxPcieLinkGeneration", self.handle))
         lanes = count(self.ask("", "nvmlDeviceGetMaxPcieLinkWidth", self.handle))
         return 2 * lane * lanes if lane and lanes else None
 
     def read(self, now: float, slow: bool = True) -> dict[str, Any]:
-        """Fields of events.Telemetry; `now` in monotonic seconds. Without `slow`, calls that take milliseconds are left out.
+        """Return fields of events.Telemetry; `now` in monotonic seconds. Without `slow`, skip calls that take milliseconds.
 
-        PCIe traffic is read by GPM alone: NVML's own call takes 20 ms.
+        Only GPM reads PCIe traffic: NVML's own call takes 20 ms.
         """
         ask, handle = self.ask, self.handle
-        counters = self.gpm.read(now)  # first, so that its windows match the interval between readings
+        counters = self.gpm.read(now)  # first, so that its windows match the interval between samples
         if not self.gpm.supported:
             counters = {"nvlink_bytes_per_second": self.nvlink.read(now, slow)}
         elif not self.nvlink.there:
@@ -219,7 +219,7 @@ class Gpu:
         return mask
 
     def _energy(self, now: float) -> float | None:
-        """Joules since the first reading, read once a second and None in between."""
+        """Return the joules since the first sample, read once a second; None in between."""
         if self._energy_at is not None and now - self._energy_at < SLOW_EVERY:
             return None
         self._energy_at = now
@@ -247,7 +247,7 @@ class Gpm:
         self._values: dict[str, Any] = {}
 
     def read(self, now: float) -> dict[str, Any]:
-        """Fields of events.Telemetry; `now` in monotonic seconds. Called too early, it returns the last window again."""
+        """Return fields of events.Telemetry; `now` in monotonic seconds. Called too early, it returns the last window again."""
         if not self.supported or (self._read_at is not None and now - self._read_at < GPM_WINDOW):
             return self._values
         if not self._samples:
@@ -279,7 +279,7 @@ class Gpm:
 
 
 def _of_gpm(values: Sequence[float | None]) -> float | None:
-    """A share of 1, or bytes per second in both directions together; None if a part of it is missing."""
+    """Return a share of 1, or bytes per second in both directions together; None if a part of it is missing."""
     readable = [value for value in values if value is not None]
     if len(readable) < len(values):
         return None
@@ -287,9 +287,9 @@ def _of_gpm(values: Sequence[float | None]) -> float | None:
 
 
 class NvLink:
-    """The links to other GPUs: what they carry at most, and what they carry where GPM does not tell it.
+    """The links to other GPUs: their peak rate, and their traffic if GPM does not report it.
 
-    `there` is whether there are any, as far as the driver says.
+    `there` is True if the driver reports any links.
     """
 
     def __init__(self, gpu: Gpu) -> None:
@@ -303,7 +303,7 @@ class NvLink:
         self._rate: float | None = None
 
     def read(self, now: float, slow: bool) -> float | None:
-        """Bytes per second in both directions together, from counters read once a second; `now` in monotonic seconds."""
+        """Return bytes per second in both directions together, from counters read once a second; `now` in monotonic seconds."""
         if not slow or not self.there or (self._read_at is not None and now - self._read_at < SLOW_EVERY):
             return self._rate
         out, received = self._gpu.fields((_LINKS_SENT, _ALL_LINKS), (_LINKS_RECEIVED, _ALL_LINKS))
@@ -317,7 +317,7 @@ class NvLink:
 
 
 def open_gpus() -> tuple[list[Gpu], str]:
-    """The GPUs that CUDA sees, in its order; if there are none, why, in words."""
+    """Return the GPUs that CUDA sees, in its order, and the reason if there are none."""
     nvml = Nvml()
     gpus = [] if nvml.reason else nvml.gpus()
     return gpus, "" if gpus else nvml.reason
@@ -328,6 +328,6 @@ def cuda_missing() -> str:
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:
-        without = "the NVIDIA driver is here without CUDA's library (libcuda.so.1)"
+        without = "the NVIDIA driver is installed without CUDA's library (libcuda.so.1)"
         return f"{without}; in a container, set NVIDIA_DRIVER_CAPABILITIES=compute,utility"
     return ""

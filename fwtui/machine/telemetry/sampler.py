@@ -1,4 +1,4 @@
-"""The process that owns NVML: sends the devices once, then readings until its stdin ends; lines on stdin name the worker.
+"""The process that owns NVML: it sends the devices, then telemetry samples until stdin ends; stdin lines name the workers.
 
     python -P -m fwtui.machine.telemetry.sampler ORIGIN [--hz 10] [--device 0,1] [--identify]
     python -P -m fwtui.machine.telemetry.sampler --probe
@@ -27,9 +27,9 @@ from fwtui.machine.telemetry.reading_bounds import count, in_unit, share, signif
 from fwtui.stream import codec, events
 from fwtui.stream.requests import Hardware
 
-MAX_OF_INTERVAL = 0.2  # a reading may take this share of the interval
-SLOWEST = 1.0  # seconds between readings when they are expensive
-NEWS_EVERY = 30.0  # least seconds between two messages about that
+MAX_OF_INTERVAL = 0.2  # share of the interval that a sample may take
+SLOWEST = 1.0  # seconds between samples when they are expensive
+NEWS_EVERY = 30.0  # minimum seconds between two messages about the rate
 MIN_WINDOW = 0.05  # seconds; below this, CPU time is too coarse to divide by
 CLOCK_EVERY = 1.0  # seconds; on many cores the call is slow
 LOST = "the GPU has fallen off the bus; telemetry continues for the host only; reboot to get the GPU back"
@@ -37,7 +37,7 @@ ONE_LOST = "GPU {} has fallen off the bus; telemetry continues for the others; r
 
 
 class SamplingPace:
-    """The interval between readings: doubled while they take too much of it, halved again when they are cheap."""
+    """The interval between samples: doubled while a sample takes too much of it, halved again when samples are cheap."""
 
     def __init__(self, hz: float) -> None:
         self._hz = hz
@@ -47,7 +47,7 @@ class SamplingPace:
         self._said_at = -NEWS_EVERY
 
     def after(self, cost: float) -> float:
-        """Seconds from the start of a reading that took `cost` seconds to the start of the next one."""
+        """Return the seconds from the start of a sample that took `cost` seconds to the start of the next one."""
         if cost > MAX_OF_INTERVAL * self.interval:
             self.interval = max(self.fastest, min(2 * self.interval, SLOWEST))
         elif cost < MAX_OF_INTERVAL * self.interval / 4:  # cheap even at twice the rate, with a margin
@@ -55,18 +55,18 @@ class SamplingPace:
         return self.interval
 
     def news(self, cost: float, now: float) -> tuple[str, str]:
-        """A message and its level if the rate has dropped below the requested one or has recovered; usually None."""
+        """Return a message and its level if the rate has dropped below the requested one or has recovered; mostly empty."""
         slow = self.interval > self.fastest
         if slow == self._said_slow or now - self._said_at < NEWS_EVERY:
             return "", ""
         self._said_slow, self._said_at = slow, now
         if not slow:
-            return f"telemetry is back to its full rate: {self._hz:g} a second", "info"
-        return f"fewer telemetry readings: one took {1000 * cost:.0f} ms, more than a fifth of the time between two", "warning"
+            return f"telemetry is back to its full rate: {self._hz:g} samples per second", "info"
+        return f"fewer telemetry samples: one took {1000 * cost:.0f} ms, more than a fifth of the interval", "warning"
 
 
 def processor_seconds(pid: int) -> float | None:
-    """Processor time of that process so far; None if it is gone or access is denied."""
+    """Return the CPU time of that process so far in seconds; None if it is gone or access is denied."""
     try:
         times = psutil.Process(pid).cpu_times()
     except psutil.Error:
@@ -83,7 +83,7 @@ class OwnProcesses:
         self._before: dict[int, float] = {}
 
     def seconds(self) -> float:
-        """Processor time used by them since the last call."""
+        """Return the CPU seconds that they used since the last call."""
         now = {pid: used for pid in (os.getpid(), os.getppid(), *self.workers) if (used := self._used(pid)) is not None}
         spent = sum(max(0.0, used - self._before.get(pid, used)) for pid, used in now.items())
         self._before = now
@@ -91,10 +91,10 @@ class OwnProcesses:
 
 
 class Host:
-    """CPU utilisation since the last reading, memory in use, CPU clock (at most a second old)."""
+    """CPU utilisation since the last sample, memory in use, CPU clock (at most a second old)."""
 
     def __init__(self, now: float, processes: OwnProcesses, system: Any = psutil, cores: Iterable[int] | None = None) -> None:
-        """`system` is asked for all readings; `cores` are those that this program may use."""
+        """`system` provides all values; `cores` are those that this program may use."""
         self._own, self._system = processes, system
         self._cores = sorted(usable_cores() if cores is None else cores)
         system.cpu_percent()  # the first call only starts the window
@@ -104,7 +104,7 @@ class Host:
         self._clock: float | None = None
 
     def read(self, now: float) -> dict[str, Any]:
-        """Fields of events.Telemetry; `now` in monotonic seconds."""
+        """Return fields of events.Telemetry; `now` in monotonic seconds."""
         utilisation = others = None
         if now - self._read_at >= MIN_WINDOW:
             utilisation, others = share(self._system.cpu_percent()), self._others(now - self._read_at)
@@ -120,7 +120,7 @@ class Host:
         }
 
     def _others(self, seconds: float) -> float | None:
-        """The share of this program's cores that other programs used since the last call."""
+        """Return the share of this program's cores that other programs used since the last call."""
         percentages = self._system.cpu_percent(percpu=True)
         busy = sum(percentages[core] for core in self._cores if core < len(percentages)) / 100
         return within(max(0.0, busy - self._own.seconds() / seconds) / len(self._cores), 0, 1)
@@ -128,13 +128,13 @@ class Host:
     def _clock_mhz(self) -> float | None:
         try:
             frequency = self._system.cpu_freq()
-        except (OSError, NotImplementedError, RuntimeError, AttributeError):  # psutil has no one way to say "unknown"
+        except (OSError, NotImplementedError, RuntimeError, AttributeError):  # psutil has no single way to report "unknown"
             return None
         return in_unit(frequency.current, 1.0) or None if frequency is not None else None
 
 
 class Sampler:
-    """Readings of the host and of GPUs, written as lines to a pipe. `origin` is monotonic time zero."""
+    """Samples of the host and of GPUs, written as lines to a pipe. `origin` is monotonic time zero."""
 
     def __init__(
         self,
@@ -155,16 +155,16 @@ class Sampler:
         self._host, self._find_gpus = host, find_gpus
 
     def run(self, indices: Sequence[int], identify: bool) -> None:
-        """Send the devices, then readings forever. Raises OSError when the reader has gone."""
+        """Send the devices, then samples forever. Raises OSError when the reader has closed the pipe."""
         gpus, reason = self._find_gpus()
         host = self._host(self._clock(), self.own)
         followed = {index: gpus[index] for index in indices if index < len(gpus)}
         for index in indices:
             gpu = followed.get(index)
             if gpu is not None:
-                gpu.read(self._clock())  # the first readings take milliseconds, and show what this GPU cannot report
-            self._tell(self._device(index, gpu, reason or f"there is no GPU {index}; {len(gpus)} found", identify))
-        if len(followed) > 1:  # the first windows of GPM also take milliseconds, of eight GPUs more than a reading may take
+                gpu.read(self._clock())  # the first samples take milliseconds, and show what this GPU does not report
+            self._tell(self._device(index, gpu, reason or f"GPU {index} was not found; {len(gpus)} found", identify))
+        if len(followed) > 1:  # the first windows of GPM also take milliseconds, for eight GPUs more than a sample may take
             self._sleep(GPM_WINDOW)
             for gpu in followed.values():
                 gpu.read(self._clock())
@@ -210,12 +210,12 @@ class Sampler:
 
 
 def probe() -> Hardware:
-    """The GPUs that CUDA sees here, with all their NVML facts."""
+    """Return the GPUs that CUDA sees on this machine, with all their NVML facts."""
     gpus, reason = open_gpus()
     if gpus and (missing := cuda_missing()):
         return Hardware(reason=missing)
     for gpu in gpus:
-        gpu.read(time.monotonic())  # so that its facts name the missing readings
+        gpu.read(time.monotonic())  # so that its facts list the missing quantities
     return Hardware(gpus=tuple(gpu.facts() for gpu in gpus), gpm=any(gpu.gpm.supported for gpu in gpus), reason=reason)
 
 
@@ -255,7 +255,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 def _rate(text: str) -> float:
     value = float(text)
     if not 0.01 <= value <= 100:
-        raise argparse.ArgumentTypeError(f"{text} readings per second is outside 0.01 to 100; 10 is usual")
+        raise argparse.ArgumentTypeError(f"{text} samples per second is outside 0.01 to 100; choose for example 10")
     return value
 
 

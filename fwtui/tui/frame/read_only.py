@@ -47,4 +47,4 @@ class NoEngine:
     def _refuse(self, *arguments: Any, **named: Any) -> NoReturn:
         raise Refused(READ_ONLY)
 
-    start = settled = tell = mark = count = answer = measure_limits = record = name = go_on = _refuse
+    start = settled = emit = mark = count = answer = measure_limits = record = name = go_on = _refuse

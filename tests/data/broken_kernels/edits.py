@@ -44,7 +44,7 @@ EDITS = {
         "racy",
         r"n = 5, one more than a tile: it races: mine\.py:102 reads what mine\.py:9[89] of thread \(\d, \d\) writes "
         r"in shared memory; no barrier between; wrong at " + _WRONG + r"remainder of round \d .*",
-        r"n = \d+, .*: ran 5 times, \d different answers: it races; .*|n = \d+, .*: wrong at "
+        r"n = \d+, .*: ran 5 times, \d different results: it races; .*|n = \d+, .*: wrong at "
         + _WRONG
         + r"remainder of round \d .*",
     ),
@@ -61,9 +61,7 @@ EDITS = {
         "to[y, x] = distance[top + y, base + x]",
         "to[y, x] = kept[top + y, base + x]",
         "wrong",
-        r"n = \d+, .*: wrong at "
-        + _WRONG
-        + r"remainder of round \d .*: as if d\[i, k\] were read from the graph as it was given",
+        r"n = \d+, .*: wrong at " + _WRONG + r"remainder of round \d .*: as if d\[i, k\] were read from the input graph",
         r"n = \d+, .*: wrong at " + _WRONG + r"remainder of round \d .*",
         more=(
             ("def rest(distance, p):", "def rest(distance, kept, p):"),
@@ -108,7 +106,7 @@ EDITS = {
         "            if from_k >= number(2**30 - 1):\n"
         "                from_k = number(2**31 - 1)\n",
         "wrong",
-        r"n = \d+, .*: wrong at .*: there are numbers below 0 and no weight is.*",
+        r"n = \d+, .*: wrong at .*: some distances are negative and no weight is.*",
     ),
     "NaN": Edit(
         BY_VERTEX,
@@ -117,7 +115,7 @@ EDITS = {
         "            old = distance[i, j]\n"
         "            distance[i, j] = number((old + via - abs(old - via)) / number(2))",
         "wrong",
-        r"n = \d+, .*: wrong at .*: not a number, expected .*: there are numbers that are none \(NaN\).*",
+        r"n = \d+, .*: wrong at .*: not a number, expected .*: some distances are NaN.*",
         more=(('dtypes=("int32", "float32")', 'dtypes=("float32",)'),),
     ),
     "out of bounds": Edit(

@@ -182,7 +182,7 @@ def test_another_gpu_is_not_compared_with_the_first_ones_peak_rates(cache: Path,
     live = live_with()
     assert live.tell_limits(first) and live.model.measured[first].forms == GPU.forms
     assert not live.tell_limits(second) and second not in live.model.measured
-    live.tell(run_started(backend="cuda", gpu=1))
+    live.emit(run_started(backend="cuda", gpu=1))
     assert live.model.watched == second and limit_of(live.model, live.model.runs[1]) is None, "a run on the other one"
     assert live.tell_limits(first)
     limits.save(replace(GPU, gpu=1))

@@ -93,10 +93,10 @@ def test_samples_come_before_counters_and_launches_before_samples() -> None:
 
 
 def test_every_stall_reason_has_a_name_and_no_samples_give_none() -> None:
-    empty = sampled(samples(), events.Sampled(t=5.0, run=1, note="no samples came of rest"))
+    empty = sampled(samples(), events.Sampled(t=5.0, run=1, note="no samples of rest"))
     run = empty.runs[1]
     assert samples_of(run, "rest") is None and "unknown" in sentence(empty) and shares({}) == {}
-    assert result(empty, run)["not_sampled"] == "no samples came of rest"
+    assert result(empty, run)["not_sampled"] == "no samples of rest"
     assert all(one.name and one.plain and one.meaning and one.resource for one in STALLS.values())
     newer = warp_reason(samples(of_a_newer_gpu=9, selected=1))
     assert newer.state == "warps stall on unlisted reason (unknown to this version) in 90 % of PC samples"

@@ -60,7 +60,7 @@ def test_a_graph_file_is_written_while_nothing_waits_for_it() -> None:
 
 def test_counters_are_profiled_separately_and_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     live: Any = MadeLive(Made().add(int32("katz-kider", 1024, tile=8)).add(int32("katz-kider", 4096, tile=8)))
-    live.tell, live.without_sampler = live.model.apply, nullcontext
+    live.emit, live.without_sampler = live.model.apply, nullcontext
     said: list[str] = []
     reproduction = Reproduction(live, papers()["cs542200"], True, True, said.append)
     ncu: dict[str, Any] = {"measure": lambda wanted: {"rest": {"gops": float(wanted.n)}}}

@@ -93,17 +93,17 @@ def test_samples_choose_lines_loop_and_instructions() -> None:
     quiet = inner_loop(code, {3056: {"wait": 1}, 176: {"selected": 9, "wait": 9}})
     assert quiet == range(10, 21), "the loop that was sampled most"
     assert inner_loop(code, {16: {"wait": 9}, 176: {"wait": 1}}) is None, "most samples are in no loop"
-    told = build_listing(code, {4784: {"wait": 3, "barrier": 2, "drain": 1}}, tell_source=False)
+    told = build_listing(code, {4784: {"wait": 3, "barrier": 2, "drain": 1}}, include_source=False)
     assert told.instructions[-1].reasons == {"wait": 3, "barrier": 2, "other": 1} and told.instructions[-1].offset == 4784
     few = {16 * place: {"wait": 1} for place in range(250)}
     one, other = (
-        build_listing(code, {**few, 3056: {"wait": 900}, 16 * cold: {"wait": 2}}, tell_source=False) for cold in (30, 40)
+        build_listing(code, {**few, 3056: {"wait": 900}, 16 * cold: {"wait": 2}}, include_source=False) for cold in (30, 40)
     )
     assert [a.offset for a in one.instructions] == [*range(3040, 3201, 16)], "the loop, and none that is sampled a little"
     assert [a.text for a in one.instructions] == [a.text for a in other.instructions], "whatever is sampled a little more"
-    wide = build_listing(code, {16 * place: {"wait": 2 + place} for place in range(300)}, tell_source=False)
+    wide = build_listing(code, {16 * place: {"wait": 2 + place} for place in range(300)}, include_source=False)
     assert len(wide.instructions) <= MAX_INSTRUCTIONS and wide.instructions[-1].offset == 4784
-    flat = build_listing(code, {16 * place: {"wait": 1} for place in range(100, 300)}, tell_source=False)
+    flat = build_listing(code, {16 * place: {"wait": 1} for place in range(100, 300)}, include_source=False)
     assert len(flat.instructions) == MAX_INSTRUCTIONS and flat.instructions[0].offset == 1600, "each has half a percent"
 
 

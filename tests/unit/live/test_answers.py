@@ -245,8 +245,8 @@ def live_of() -> Iterator[Callable[..., Live]]:
         live = Live(telemetry_hz=0, child=answering(answer), **given)
         made.append(live)
         experiment = Experiment(kernel="serial", n=30)
-        live.tell(run_started(experiment))
-        live.tell(events.Verdict(t=1, run=1, verdict="verified", how="", checksum="abc"))
+        live.emit(run_started(experiment))
+        live.emit(events.Verdict(t=1, run=1, verdict="verified", how="", checksum="abc"))
         live.experiments[1] = settle(experiment)
         return live
 
@@ -265,7 +265,7 @@ def test_a_live_session_is_busy_until_the_answers_arrive(live_of: Callable[..., 
     live = live_of(answer)
     with pytest.raises(Refused, match="run 1 has no distances yet; its answers are available when it ends"):
         live.answer(1)
-    live.tell(events.RunDone(t=2, run=1, outcome="done"))
+    live.emit(events.RunDone(t=2, run=1, outcome="done"))
     live.answer(1)
     assert live.busy and isinstance(asked[0], requests.AnswerRequest) and asked[0].checksum == "abc"
     with pytest.raises(Refused, match="distances of run 1 are being summarised"):
@@ -277,13 +277,13 @@ def test_a_live_session_is_busy_until_the_answers_arrive(live_of: Callable[..., 
 
 def test_cancel_and_a_worker_that_dies_end_the_waiting(live_of: Callable[..., Live]) -> None:
     live = live_of(lambda request: [], cancel_grace=0.0)
-    live.tell(events.RunDone(t=2, run=1, outcome="done"))
+    live.emit(events.RunDone(t=2, run=1, outcome="done"))
     live.answer(1)
     live.cancel()
     worker: Any = live.worker
     assert isinstance(worker, StubChild) and isinstance(worker.asked[-1], requests.CancelRequest)
     assert live.busy, "between two steps"
-    live.tell(events.Progress(t=3, run=1, stage="answers", done=0.5))
+    live.emit(events.Progress(t=3, run=1, stage="answers", done=0.5))
     live.drain()
     told = live.model.runs[1]
     assert not live.busy and told.answers is not None and told.answers.note == "cancelled" and told.progress is None
@@ -321,19 +321,19 @@ def test_wrong_huge_and_no_distances_are_refused_in_a_sentence(
     live_of: Callable[..., Live], capsys: pytest.CaptureFixture[str]
 ) -> None:
     live = live_of(lambda request: [])
-    live.tell(events.Verdict(t=1, run=1, verdict="negative cycle", how="", cycle=(0, 1)))
-    live.tell(events.RunDone(t=2, run=1, outcome="done"))
+    live.emit(events.Verdict(t=1, run=1, verdict="negative cycle", how="", cycle=(0, 1)))
+    live.emit(events.RunDone(t=2, run=1, outcome="done"))
     with pytest.raises(Refused, match=r"not valid \(negative cycle\)"):
         live.answer(1)
-    live.tell(events.Verdict(t=1, run=1, verdict="verified", how="", checksum="abc"))
-    live.tell(events.Planned(t=1, run=1, n=40000, padded=40000, steps=1, relaxations=1, device_bytes=1))
+    live.emit(events.Verdict(t=1, run=1, verdict="verified", how="", checksum="abc"))
+    live.emit(events.Planned(t=1, run=1, n=40000, padded=40000, steps=1, relaxations=1, device_bytes=1))
     with pytest.raises(Refused, match="40,000 vertices take too long"):
         live.answer(1)
     live = live_of(lambda request: [events.Answers(t=3, run=1, note="the file is gone")])
-    live.tell(events.RunDone(t=2, run=1, outcome="done"))
+    live.emit(events.RunDone(t=2, run=1, outcome="done"))
     answer(live, 1)
     assert "run 1 has no distance summary: the file is gone" in capsys.readouterr().err
-    live.tell(events.Answers(t=4, run=1, vertices=30))
+    live.emit(events.Answers(t=4, run=1, vertices=30))
     answer(live, 1)
     assert not capsys.readouterr().err
 

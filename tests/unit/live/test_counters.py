@@ -338,8 +338,8 @@ def test_the_profiled_program_launches_each_op_once_under_the_profiler(monkeypat
 
 def after_a_run(telemetry_hz: float = 0, profile: Profile | None = None) -> Live:
     session = Live(telemetry_hz=telemetry_hz, profile=profile)
-    session.tell(run_started(KATZ, backend="cuda"))
-    session.tell(events.RunDone(t=1, run=1, outcome="done"))
+    session.emit(run_started(KATZ, backend="cuda"))
+    session.emit(events.RunDone(t=1, run=1, outcome="done"))
     session.experiments[1] = KATZ
     return session
 

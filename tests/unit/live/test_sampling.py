@@ -198,7 +198,7 @@ def test_the_longest_op_is_sampled_before_the_second_is_over_and_more_coarsely_w
     asked = as_it_ran(settle(Experiment(kernel="tiled-cpu", n=100, tile=32)), CPU)
     request, told = SampleRequest(7, asked, vertices=100, seconds=0.001, most_seconds=1.0), list[Any]()
     note = warp_sampling_process.sample(request, context, told.append, until=0.0)
-    assert note == "pivot, panels not sampled, as that takes longer than 1.00 s; --samples on does"
+    assert note == "pivot, panels not sampled, as that takes longer than 1.00 s; pass --samples on"
     assert [one.op for one in told if isinstance(one, events.WarpSamples)] == ["rest"]
     assert periods[1] == periods[0] + warp_sampling_process.COARSER and told[0].cycles == 1 << periods[1]
 

@@ -59,7 +59,7 @@ def test_hardware_finds_the_gpus_through_a_child(fake_nvml: Mapping[str, str], a
     assert gpus() is found
 
 
-@pytest.mark.parametrize(("fault", "words"), [("CRASH_AFTER", "crashed while it was asked"), ("SLOW_MS", "did not answer")])
+@pytest.mark.parametrize(("fault", "words"), [("CRASH_AFTER", "crashed during a query"), ("SLOW_MS", "did not answer")])
 def test_a_driver_that_crashes_or_hangs_is_a_reason(
     fake_nvml: Mapping[str, str], asked: pytest.MonkeyPatch, fault: str, words: str
 ) -> None:

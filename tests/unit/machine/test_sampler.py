@@ -81,7 +81,7 @@ def test_a_lost_gpu_is_reported_once_and_the_host_is_still_sampled(fake_nvml: Ma
 def test_without_a_driver_the_host_is_sampled_alone(no_nvml: Mapping[str, str]) -> None:
     heard = sample(no_nvml)
     assert not heard.device.present
-    assert heard.device.note == "there is no NVIDIA driver here (libnvidia-ml.so.1 was not found)"
+    assert heard.device.note == "no NVIDIA driver found (libnvidia-ml.so.1 is missing)"
     assert all(getattr(reading, name) is None for reading in heard.telemetry for name in GPU_FIELDS)
     assert heard.telemetry[-1].cpu_utilisation is not None
 
@@ -117,7 +117,7 @@ def test_the_board_is_named_only_on_request(fake_nvml: Mapping[str, str]) -> Non
     assert all(reading.gpu_power_watts == 125.5 and reading.host_memory_bytes for reading in third)
     heard = sample(several, "--device", "0,7", readings=2)
     told = [(device.gpu, device.present, device.note) for device in heard.devices]
-    assert told == [(0, True, ""), (7, False, "there is no GPU 7; 3 found")] and {r.gpu for r in heard.telemetry} == {0}
+    assert told == [(0, True, ""), (7, False, "GPU 7 was not found; 3 found")] and {r.gpu for r in heard.telemetry} == {0}
 
 
 def test_several_gpus_are_read_together_and_the_host_once(fake_nvml: Mapping[str, str]) -> None:
@@ -139,7 +139,7 @@ def test_a_lost_gpu_leaves_the_others(fake_nvml: Mapping[str, str]) -> None:
     assert all(r.gpu == 1 and r.gpu_power_watts == 124.5 and r.host_memory_bytes for r in after), "which now tells of the host"
 
 
-PACE = "fewer telemetry readings"  # how the notice begins that a busy machine's sampler may give at any time
+PACE = "fewer telemetry samples"  # the beginning of a notice that a sampler may send at any time on a busy machine
 PATIENCE = 20.0  # seconds, for a process that should need a fraction of one
 
 

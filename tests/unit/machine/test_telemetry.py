@@ -124,7 +124,7 @@ def test_slow_calls_reduce_the_sampling_rate_with_a_notice() -> None:
     assert set(between[9:14]) == {1.0} and between[-1] == 0.1, "and back when they are quick again"
     notices = [(e.level, e.text) for e in heard if isinstance(e, events.Notice)]
     assert notices == [
-        ("warning", "fewer telemetry readings: one took 300 ms, more than a fifth of the time between two"),
+        ("warning", "fewer telemetry samples: one took 300 ms, more than a fifth of the interval"),
     ], "the second sentence waits until half a minute has passed"
 
 
@@ -154,11 +154,11 @@ def test_changes_of_the_sampling_rate_are_reported_seldom() -> None:
     pace = SamplingPace(10)
     assert pace.news(0.001, 0.0) == ("", "")
     pace.after(0.05)
-    assert pace.news(0.05, 1.0)[0].startswith("fewer telemetry readings: one took 50 ms")
+    assert pace.news(0.05, 1.0)[0].startswith("fewer telemetry samples: one took 50 ms")
     assert pace.news(0.05, 1.1) == ("", "")
     pace.after(0.001)
     assert pace.news(0.001, 2.0) == ("", "") and pace.news(0.001, 31.5) == (
-        "telemetry is back to its full rate: 10 a second",
+        "telemetry is back to its full rate: 10 samples per second",
         "info",
     )
 

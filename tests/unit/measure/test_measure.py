@@ -139,7 +139,7 @@ def test_no_repetitions_are_expected_if_nothing_is_timed(timed: bool, more: floa
     engine: Any = SimpleNamespace(timed=timed)
     job = RunContext(1, Experiment(kernel="serial", budget=5.0), registry()["serial"], engine, never, told.append, lambda: 0.0)
     it = LoadedKernel(job.kernel, engine, cast(Any, None), [step("a", 1), step("a", 1)], [])
-    half = Repetitions(job, it).progress(-500.0, alone=False)
+    half = Repetitions(job, it).progress(-500.0, is_last=False)
     half(1)
     assert told[0].done == 0.5 and 500.0 <= told[0].left - more < 600.0
 
@@ -246,7 +246,7 @@ CudaError, CudaSupportError = (type(name, (RuntimeError,), {}) for name in ("Cud
     [
         (MemoryError(), "memory", "the host's memory is exhausted (MemoryError); choose a smaller n", False),
         (CudaError("CUDA_ERROR_OUT_OF_MEMORY"), "memory", "the GPU's memory is exhausted", True),
-        (CudaSupportError("Error at driver init: \n\nno library.\n:"), "cuda", "CUDA does not start here (no library);", True),
+        (CudaSupportError("Error at driver init: \n\nno library.\n:"), "cuda", "CUDA does not start (no library);", True),
         (CudaError("CUDA_ERROR_ILLEGAL_ADDRESS"), "cuda", "the next run gets a new worker", True),
         (OSError(errno.ENOSPC, "No space left on device"), "disk", "no space is left for compiled kernels", False),
         (ValueError("\x1b[31mno"), "error", "ValueError: [31mno", False),

@@ -211,8 +211,8 @@ class TestJob:
             ({"devices": "0:cpu,1:cpu"}, "'0:cpu' in devices 0:cpu,1:cpu is neither cpu nor a GPU's number"),
             ({"devices": "cpu,cpu", "kernel": "tiled-cpu"}, "choose distributed-cpu"),
             ({"gather": True}, "gather needs comm=; pass it too, or omit gather"),
-            ({"devices": "all"}, "there is no GPU here for devices all"),
-            ({"devices": "0,1"}, "there is no GPU 0 of devices 0,1 here"),
+            ({"devices": "all"}, "no GPU found for devices all"),
+            ({"devices": "0,1"}, "GPU 0 of devices 0,1 was not found"),
             ({"devices": "cpu,cpu", "graph": scipy.sparse.csr_array((2_000_000,) * 2)}, "distances of 2,000,000 vertices in"),
         ],
     )

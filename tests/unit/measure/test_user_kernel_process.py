@@ -83,7 +83,7 @@ def test_a_run_is_verified_as_requested_and_errors_are_reported(tmp_path: Path) 
     register_here("mine", str(path), fingerprint(path))
     asked = settle(Experiment(kernel="mine", n=7))
     path.write_text(path.read_text() + "# saved again\n")
-    with pytest.raises(Refused, match=r"mine.py was changed after this run was asked for; ask for it again"):
+    with pytest.raises(Refused, match=r"mine.py was changed after this run was requested; start the run again"):
         register_here("mine", str(path), asked.code)
     register_here("mine", str(path), settle(changed(asked, code="")).code)
     path = written(tmp_path, "mine.py", ("    n = shape.n\n", "    n = shape.n // abs(shape.n - 6)\n"))

@@ -46,12 +46,12 @@ def begin() -> Iterator[Callable[[], Live]]:
 def run(live: Live, number: int, end: str = "done") -> None:
     """Send a short run as a worker; `end` is its outcome, or "" for none."""
     t = live.now
-    live.tell(run_started(t=t, run=number))
-    live.tell(events.Sample(t=t, run=number, seconds=0.1, since=t))
+    live.emit(run_started(t=t, run=number))
+    live.emit(events.Sample(t=t, run=number, seconds=0.1, since=t))
     if end == "fault":
-        live.tell(events.Fault(t=live.now, run=number, source="worker", code="died", message="it died"))
+        live.emit(events.Fault(t=live.now, run=number, source="worker", code="died", message="it died"))
     elif end:
-        live.tell(events.RunDone(t=live.now, run=number, outcome=end, median=0.1, count=1))
+        live.emit(events.RunDone(t=live.now, run=number, outcome=end, median=0.1, count=1))
 
 
 @pytest.mark.parametrize(("mid_session", "end"), [(False, "done"), (True, "done"), (False, "fault")])
@@ -114,7 +114,7 @@ def test_recordings_that_begin_late_or_in_a_run_are_timed_from_then(tmp_path: Pa
     before = datetime.now(UTC) - timedelta(hours=2)
     assert live.model.header is not None
     live.model.apply(replace(live.model.header, created=before.isoformat(timespec="seconds")))
-    live.tell(events.Device(t=live.now, name="A GPU"))
+    live.emit(events.Device(t=live.now, name="A GPU"))
     recorder = live.record(path=tmp_path / "s.fwt.jsonl")
     run(live, 1)
     live.close()
@@ -127,9 +127,9 @@ def test_recordings_that_begin_late_or_in_a_run_are_timed_from_then(tmp_path: Pa
     live = Live(telemetry_hz=0)
     live.origin -= 3600.0
     t = live.now - 20
-    live.tell(run_started(t=t))
+    live.emit(run_started(t=t))
     live.record(path=tmp_path / "late.fwt.jsonl")
-    live.tell(events.Sample(t=t + 15, run=1, seconds=0.5, since=t + 14.5))
+    live.emit(events.Sample(t=t + 15, run=1, seconds=0.5, since=t + 14.5))
     live.close()
     times = [line.event.t for line in load(tmp_path / "late.fwt.jsonl").lines[:3]]
     assert times == [0.0, 0.0, pytest.approx(15)]
@@ -164,7 +164,7 @@ def test_a_session_is_kept_only_with_a_finished_run(begin: Callable[[], Live]) -
 def test_going_on_with_a_session_goes_on_with_everything(begin: Callable[[], Live]) -> None:
     first = begin()
     run(first, 1)
-    first.tell(run_started(t=first.now, run=2))
+    first.emit(run_started(t=first.now, run=2))
     path = killed(first)
     second = begin()
     found = offered(second)
@@ -315,10 +315,10 @@ def test_idle_telemetry_is_thinned_and_a_runs_is_not(begin: Callable[[], Live]) 
     for tick in range(60):
         t = tick / 10
         if tick == 20:
-            live.tell(run_started(t=t))
+            live.emit(run_started(t=t))
         if tick == 40:
-            live.tell(events.RunDone(t=t, run=1, outcome="done"))
-        live.tell(events.Telemetry(t=t, cpu_utilisation=0.5))
+            live.emit(events.RunDone(t=t, run=1, outcome="done"))
+        live.emit(events.Telemetry(t=t, cpu_utilisation=0.5))
     assert live.keeper is not None
     path = live.keeper.path
     live.close()

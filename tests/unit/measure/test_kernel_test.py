@@ -166,10 +166,10 @@ def test_kernels_that_are_not_simulated_are_checked_and_skipped(tmp_path: Path) 
     path.write_text((EXAMPLES / "tile_32.py").read_text().replace("max_n=MAX_N", "max_n=MAX_N, simulates=False"))
     found = findings(path)
     assert [finding.case for finding in found] == ["plan", "all graphs"]
-    assert verdict(found) == "all graphs: left out: the simulator does not run this kernel; it takes a GPU"
+    assert verdict(found) == "all graphs: skipped: the simulator does not support this kernel; it needs a GPU"
     path.write_text((FOLDER / BY_VERTEX).read_text().replace("to_k =", "cuda.syncwarp()\n            to_k ="))
     assert {finding.outcome for finding in findings(path)[1:]} == {"left out"}
-    assert "left out: it takes a GPU: the simulator has no cuda.syncwarp" in findings(path)[-1].sentence
+    assert "skipped: it takes a GPU: the simulator has no cuda.syncwarp" in findings(path)[-1].sentence
 
 
 def test_results_that_change_between_repetitions_are_reported(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_results_that_change_between_repetitions_are_reported(tmp_path: Path) ->
     path.write_text(ON_A_CPU.format(more="+ np.random.default_rng().integers(0, 99)"))
     told = findings(path)[-1]
     assert told.outcome == "racy" and told.where is not None
-    assert re.match(r"n = 31: ran 5 times, [2-5] different answers: it races; wrong at row ", told.sentence)
+    assert re.match(r"n = 31: ran 5 times, [2-5] different results: it races; wrong at row ", told.sentence)
 
 
 def test_a_trial_that_is_stopped_ends_without_a_finding(tmp_path: Path) -> None:
@@ -263,4 +263,4 @@ def test_cuda_source_is_left_out_without_a_gpu(tmp_path: Path) -> None:
         (tmp_path / f"mine{suffix}").write_text((EXAMPLES / f"one_thread{suffix}").read_text())
     found = findings(tmp_path / "mine.py")
     assert [finding.outcome for finding in found] == ["right", "left out"], "the plan is checked all the same"
-    assert verdict(found) == "all graphs: left out: mine.cu compiles on any machine but runs only on a GPU"
+    assert verdict(found) == "all graphs: skipped: mine.cu compiles on any machine but runs only on a GPU"
