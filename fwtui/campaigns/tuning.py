@@ -52,7 +52,7 @@ def next_config(kernels: Sequence[Kernel], experiment: Experiment, times: Times)
         if seconds > BEHIND * by_default[0][0]:
             break
         code = defaults[name].code
-        of_kernel = [(t, c.words, c) for c, t in times.items() if (c.kernel, c.code) == (name, code) and t is not None]
+        of_kernel = [(t, c.label, c) for c, t in times.items() if (c.kernel, c.code) == (name, code) and t is not None]
         for neighbour in neighbours(kernel_named(name), min(of_kernel)[2]):
             if neighbour not in times and _settled(neighbour.applied(experiment)) is not None:
                 return neighbour

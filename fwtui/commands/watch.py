@@ -102,7 +102,7 @@ def execute(args: argparse.Namespace) -> int:
                     if isinstance(update, CheckEnd):
                         if prompted is not None:
                             print("\n".join(_prompt(prompted, before)), flush=True)
-                        code = OK if update.right else WRONG if update.tried else NO_GPU
+                        code = OK if update.right else WRONG if update.tested else NO_GPU
                         if not args.once:
                             print("\nwaiting for the next save; Ctrl-C ends this\n" if sys.stdout.isatty() else "", flush=True)
         except Stopped as stopped:
@@ -145,7 +145,7 @@ def findings_data(request: WatchRequest, updates: Sequence[WatchUpdate]) -> dict
     return {
         "file": request.path.name,
         "device": str(request.device),
-        "right": result.right if result is not None and result.tried else None,
+        "right": result.right if result is not None and result.tested else None,
         "summary": result.verdict if result is not None else "",
         "n": request.n or DEFAULT_N,
         "seconds": next((report.seconds for report in reports if report.seconds is not None), None),

@@ -54,13 +54,13 @@ def separate_waits(parts: Sequence[PhaseStretch], ranks: Sequence[list[float]]) 
 
     The last rank to arrive does not wait, so a broadcast takes as long as the shortest one of any rank.
     """
-    apart = [list(seconds) for seconds in ranks]
+    by_rank = [list(seconds) for seconds in ranks]
     for i, part in enumerate(parts):
         if part.phase == WAIT:
-            transfer = min(seconds[i - 1] for seconds in apart)
-            for seconds in apart:
+            transfer = min(seconds[i - 1] for seconds in by_rank)
+            for seconds in by_rank:
                 seconds[i - 1 : i + 1] = transfer, seconds[i - 1] - transfer
-    return StretchTimes([fmean(seconds[i] for seconds in apart) for i in range(len(parts))], tuple(apart))
+    return StretchTimes([fmean(seconds[i] for seconds in by_rank) for i in range(len(parts))], tuple(by_rank))
 
 
 class RankState:

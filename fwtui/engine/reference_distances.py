@@ -115,8 +115,8 @@ def _components(matrix, no_edge):
 def _reachable(matrix, no_edge, component, members, count):
     """Count ordered pairs with a path, i = j included, with bit sets, in an order in which successors come first."""
     n = matrix.shape[0]
-    words = (count + 63) // 64
-    reach = np.zeros((count, words), dtype=np.uint64)
+    width = (count + 63) // 64
+    reach = np.zeros((count, width), dtype=np.uint64)
     size = np.zeros(count, dtype=np.int64)
     for v in range(n):
         size[component[v]] += 1

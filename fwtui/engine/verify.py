@@ -139,8 +139,8 @@ class Verifier:
             return finding
         whose = "those of SciPy's Dijkstra" if by_dijkstra else "SciPy's"
         one = f"its only cell agrees with {whose.replace('those', 'that')}"
-        words = f"all {cells:,} cells {_agreement(graph)} {whose}" if cells > 1 else one
-        return VerifierFinding("verified", words, cells)
+        how = f"all {cells:,} cells {_agreement(graph)} {whose}" if cells > 1 else one
+        return VerifierFinding("verified", how, cells)
 
     def _sample(self, case: _Verification) -> VerifierFinding:
         from fwtui.engine.reference_distances import distances_from

@@ -1,1 +1,1 @@
-"""A live session: child processes, the sampler, and hardware counters."""
+"""A live session: its child processes, telemetry, and hardware counters."""

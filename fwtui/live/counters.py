@@ -1,4 +1,4 @@
-"""Hardware counters of a kernel: one launch of each operation, profiled by Nsight Compute, never used as a timing.
+"""Hardware counters of a kernel: Nsight Compute profiles one launch of each operation, never as a timing.
 
 The metrics are those of nvprof under their present names (Nsight Compute CLI, "nvprof transition guide"). Shared memory
 throughput counts 128 bytes per wavefront, the work of its banks, as in nvprof; bytes loaded count a broadcast word once
@@ -31,7 +31,7 @@ from fwtui.stream.requests import ProfiledLaunch, ProfileRequest
 PROFILED = "profiled: not timings"
 WAVEFRONT = 128  # bytes: 32 banks of 4 each
 Counters = Mapping[str, float]  # by Metric.key; metrics that could not be measured are absent
-Outcome = Mapping[str, Counters] | str  # by op, or why there are none
+Outcome = Mapping[str, Counters] | str  # by op, or the reason why there are none
 SHOWN: Mapping[str, Callable[[float], str]] = {  # by Metric.unit
     "share": units.percent,  # of 1
     "seconds": units.duration,
@@ -73,7 +73,7 @@ METRICS = (
     Metric("global_load_sectors", "global load sectors", "count", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"),
     Metric("l1_hit_rate", "L1 hits", "share", "l1tex__t_sector_hit_rate.pct"),
     Metric("l2_hit_rate", "L2 hits", "share", "lts__t_sector_hit_rate.pct"),
-    # consumer Blackwell has the second name of each
+    # consumer Blackwell uses the second name of each
     Metric("dram_read_bytes", "DRAM read", "bytes", "dram__bytes_read.sum dram__bytes_op_read.sum"),
     Metric("dram_write_bytes", "DRAM written", "bytes", "dram__bytes_write.sum dram__bytes_op_write.sum"),
     Metric("dram_bytes", "DRAM, both ways", "bytes"),
@@ -86,14 +86,14 @@ METRICS = (
 
 
 def measure(experiment: Settled, stop: Event | None = None, most_seconds: float = 600.0) -> dict[str, Counters] | str:
-    """Counters of one launch of every op (a middle one of its largest), or a sentence why there are none.
+    """Return the counters of one launch of every op (the middle one of its largest), or a sentence with the reason for none.
 
-    Takes seconds to minutes for each call of ncu; another thread can set `stop`. Nothing else may profile the GPU meanwhile: a
+    Each call of ncu takes seconds to minutes; another thread can set `stop`. Nothing else may profile the GPU at the same time: a
     session's sampler reads the same counters.
     """
     try:
         reason = _refusal(experiment)
-    except Refused as refusal:  # a recorded run's kernel that is not here
+    except Refused as refusal:  # a recorded run's kernel that does not exist on this machine
         return str(refusal)
     tool = ncu.find()
     if reason or tool is None:
@@ -102,7 +102,7 @@ def measure(experiment: Settled, stop: Event | None = None, most_seconds: float 
 
 
 def record_counters(live: RunSession, run: int, experiment: Settled) -> str:
-    """Profile that run's kernels and send the session their counters; return why there are none, or nothing."""
+    """Profile a run's kernels and send their counters to the session; return the reason for missing counters, else empty."""
     with live.without_sampler():
         counters = measure(experiment)
     if isinstance(counters, str):
@@ -113,13 +113,13 @@ def record_counters(live: RunSession, run: int, experiment: Settled) -> str:
 
 
 def counter_text(metric: Metric, values: Counters) -> str:
-    """A counter with its unit; n/a if it was not measured."""
+    """Format a counter with its unit; n/a if it was not measured."""
     value = values.get(metric.key)
     return units.ABSENT if value is None else SHOWN[metric.unit](value)
 
 
 def no_gpu() -> str:
-    return f"hardware counters need a GPU ({hardware.gpus().reason}); `fwtui doctor` says what is missing"
+    return f"hardware counters need a GPU ({hardware.gpus().reason}); run `fwtui doctor`"
 
 
 def _refusal(experiment: Settled) -> str | None:
@@ -141,9 +141,9 @@ def _profile(tool: str, experiment: Settled, stop: Event, most_seconds: float) -
         names = [left[0] for left in names_by_key.values() if left]
         output = ncu.run(tool, names, program, worker_environment("real"), stop, most_seconds)
         complaints = ncu.errors(output.log)
-        # a chip that lacks one counter makes ncu refuse them all: retry without it
-        said_of = {word.rstrip(".") for words in complaints for word in re.findall(r"[^\s,'\"]+", words)}
-        unknown = [name for name in names if name in said_of]
+        # a chip that lacks one counter makes ncu reject all of them: retry without it
+        named = {word.rstrip(".") for text in complaints for word in re.findall(r"[^\s,'\"]+", text)}
+        unknown = [name for name in names if name in named]
         if not unknown or len(unknown) == len(names):
             return _understood(output, complaints, most_seconds)
         for left in names_by_key.values():
@@ -154,14 +154,14 @@ def _profile(tool: str, experiment: Settled, stop: Event, most_seconds: float) -
 def _understood(output: ncu.NcuOutput, complaints: list[str], most_seconds: float) -> dict[str, Counters] | str:
     launches = []
     for line in output.stdout.splitlines():
-        with suppress(msgspec.MsgspecError):  # the profiler prints too
+        with suppress(msgspec.MsgspecError):  # the profiler also prints to stdout
             launches.append(msgspec.json.decode(line, type=ProfiledLaunch))
     profiled = ncu.rows(output.log)
     if profiled and len(profiled) == len(launches):
         return {launch.op: read(launch, row) for launch, row in zip(launches, profiled, strict=True)}
     if output.code is None:
-        return f"the profiler took more than {most_seconds:g} s and was ended; choose a smaller n"
-    if any("NVGPUCTRPERM" in words for words in (output.log, output.stderr)):
+        return f"the profiler took more than {most_seconds:g} s and was killed; choose a smaller n"
+    if any("NVGPUCTRPERM" in text for text in (output.log, output.stderr)):
         return ncu.FORBIDDEN
     if profiled:
         return f"ncu profiled {len(profiled)} kernels, but {len(launches)} were launched, so they cannot be matched; report it"
@@ -169,11 +169,11 @@ def _understood(output: ncu.NcuOutput, complaints: list[str], most_seconds: floa
     if refusals:
         return sanitise(refusals[-1].removeprefix("fwtui: "))
     last = complaints or output.stderr.strip().splitlines()[-1:] or [f"it ended with exit code {output.code} and no counters"]
-    return f"ncu failed: {sanitise(last[0])}; run it by hand to see more"
+    return f"ncu failed: {sanitise(last[0])}; run it by hand for details"
 
 
 def read(launch: ProfiledLaunch, row: Mapping[str, float]) -> Counters:
-    """The counters of one launch from ncu's metrics."""
+    """Return the counters of one launch from ncu's metrics."""
     values: dict[str, float] = {"relaxations": float(launch.relaxations)}
     for metric in METRICS:
         value = next((row[name] for name in metric.names.split() if name in row), None)
@@ -194,7 +194,7 @@ def read(launch: ProfiledLaunch, row: Mapping[str, float]) -> Counters:
 
 
 class CounterProfile:
-    """Profiles a finished run in its own thread; `outcome` is None until that is done."""
+    """Profiles a finished run in a separate thread; `outcome` is None until the profile is complete."""
 
     def __init__(self, run: int, experiment: Settled, profile: Callable[[Settled, Event], Outcome] | None = None):
         self.run = run
@@ -205,14 +205,14 @@ class CounterProfile:
         self._thread.start()
 
     def events(self, t: float) -> list[events.Event]:
-        """The outcome: the counters and a notice of them, or a notice why there are none."""
+        """Return the outcome as events: the counters and a notice, or a notice with the reason for none."""
         if self.outcome is None or isinstance(self.outcome, str):
             return [events.Notice(t=t, level="warning", text=f"no counters of run {self.run}: {self.outcome}")]
         counted = [events.Counters(t=t, run=self.run, op=op, values=dict(values)) for op, values in self.outcome.items()]
         return [*counted, events.Notice(t=t, level="info", text=f"the counters of run {self.run} are ready")]
 
     def cancel(self) -> None:
-        """Stop the profiler; the outcome reports it."""
+        """Stop the profiler; the outcome reports this."""
         self._stop.set()
 
     def close(self, grace: float) -> None:

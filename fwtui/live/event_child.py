@@ -1,4 +1,4 @@
-"""A child process that sends events, and the threads that read them."""
+"""A child process that sends events, and the thread that reads them."""
 
 from __future__ import annotations
 
@@ -19,53 +19,53 @@ from fwtui.stream.codec import Line, decode_lines
 from fwtui.stream.events import Fault
 from fwtui.stream.stages import during
 
-SILENCE = 120.0  # seconds without a word, whatever the size of the graph
-LIMIT_CHECK_SECONDS = 1.0  # seconds: a look takes some milliseconds, which a run that is timed must not notice
-MATRICES = 8  # of the graph's size on the host, beside what a small graph takes: a run keeps, copies and verifies some
+SILENCE = 120.0  # seconds without output, for graphs of any size
+LIMIT_CHECK_SECONDS = 1.0  # seconds: a check takes some milliseconds, which must not disturb a timed run
+MATRICES = 8  # host memory of a run in matrices of the graph's size, beyond a small graph's limit: it stores and verifies copies
 
 
 class EventChild(ChildProcess):
-    """A process whose events queue in `lines` until taken.
+    """A process whose events are queued in `lines` until taken.
 
-    A thread reads them. Closing its stdin asks it to end.
+    A thread reads them. Closing its stdin requests its end.
     """
 
     called = "the worker"
-    next = "a new one"  # what the next run gets after its death
-    _patience = 0.5  # seconds to wait, once, for the last words of a dead one
+    next = "a new one"  # started for the next run after its death
+    _patience = 0.5  # seconds to wait, once, for the last output of a dead process
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None):
         self.lines: deque[Line | Corrupt] = deque()
-        self.silent = Event()  # nothing more will come
+        self.silent = Event()  # set after the last event
         super().__init__(command, environment, stdin=subprocess.PIPE)
         self._reader = Thread(target=self._listen, name="events", daemon=True)
         self._reader.start()
 
     @property
     def death(self) -> str:
-        """How it died, in words."""
+        """A description of its death."""
         return f"{self.called} {self.excess}" if self.excess else f"{self.called} died ({describe_exit(self.exit_code or 0)})"
 
     @property
     def killed(self) -> bool:
-        """Whether it died of SIGKILL, and nobody here knows why."""
+        """True if it died of SIGKILL for an unknown reason."""
         return self.exit_code == -signal.SIGKILL and not self.excess
 
     def death_fault(self, t: float, run: int | None, stage: str) -> Fault:
-        """How it died in that run, or in none; `stage` is the run's, if it had begun."""
+        """Return the fault for its death in that run, or in none; `stage` is the run's stage, if it had begun."""
         message = f"{self.death}{during(stage)}; the next run gets {self.next}"
         if self.killed:
-            message += ". If nobody killed it, the machine ran out of memory: choose a smaller n"
+            message += ". If no user killed it, the machine ran out of memory; choose a smaller n"
         return Fault(t=t, source="worker", code="died", run=run, message=message, stderr=self.last_output)
 
     @property
     def workers(self) -> tuple[int, ...]:
-        """The processes that compute, as far as they are known."""
+        """The process ids of the workers, as far as they are known."""
         return (self.pid,)
 
     @property
     def gone(self) -> bool:
-        """Whether it is dead and all its events have been read (not necessarily taken)."""
+        """True if it is dead and all its events have been read (not necessarily taken)."""
         return self.silent.is_set() and self.exit_code is not None
 
     @property
@@ -100,18 +100,18 @@ class EventChild(ChildProcess):
 
 
 class EventModule(EventChild):
-    """One of this program's modules that send events."""
+    """A module of this program that sends events."""
 
     def __init__(self, module: str, arguments: Sequence[str], origin: float, environment: Mapping[str, str] | None = None):
         super().__init__(module_command(module, repr(origin), *arguments), environment)
 
 
-# a module's name, its arguments, the session's beginning in monotonic seconds, and environment variables
+# a module's name, its arguments, the session's start in monotonic seconds, and environment variables
 StartChild = Callable[[str, Sequence[str], float, Mapping[str, str] | None], EventChild]
 
 
 def enforce_limits(worker: EventChild, request: requests.Work, busy: Callable[[], bool], silence: float = SILENCE) -> None:
-    """Watch the worker in a thread as long as it is `busy` with a request for a user's file; then end what that started."""
+    """Check the worker's limits in a thread while it is `busy` with a request for a user's file; kill it if it exceeds one."""
     if isinstance(request, requests.ProbeRequest) or not request.own:
         return
     memory = ProcessLimits().memory + MATRICES * 4 * request.experiment.n**2 / 2**30
@@ -120,7 +120,7 @@ def enforce_limits(worker: EventChild, request: requests.Work, busy: Callable[[]
     def watch() -> None:
         while busy() and worker.exit_code is None and not worker.exceeds(limits):
             if time.monotonic() - max(begun, worker.last_output_time) > silence:
-                worker.excess = f"says nothing for {silence:g} s: a loop that never ends, or threads that wait for others"
+                worker.excess = f"writes no output for {silence:g} s: an endless loop, or threads that wait for each other"
                 break
             time.sleep(LIMIT_CHECK_SECONDS)
         if worker.excess:

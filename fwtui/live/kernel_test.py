@@ -1,6 +1,6 @@
-"""A kernel tried out: its plan, then small graphs, in a process of its own that may hang, crash or lose its GPU.
+"""A kernel test: the plan, then small graphs, in a separate process that may hang, crash or lose its GPU.
 
-`trial()` is all that a screen or `watch` needs; fwtui.measure.kernel_test_process is the process.
+`run_kernel_test()` is the interface for screens and `watch`; fwtui.measure.kernel_test_process is the process.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.machine import hardware
 from fwtui.stream.kernel_tests import BROKEN, DIED, LOADING, OVER, PRINTED, TIMED_OUT, Begun, Finding, KernelTestRequest
 
-SECONDS = 20.0  # that a case may take; on a GPU most of it goes into compiling
-LOADING_SECONDS = 30.0  # that loading may take at least: numba may have to be read from a cold disk
+SECONDS = 20.0  # limit of a case; on a GPU most of the time is compilation
+LOADING_SECONDS = 30.0  # minimum limit of loading: numba may have to be read from a cold disk
 LIMITS = ProcessLimits()
-MAX_PRINTED = 10  # lines of what a kernel prints
+MAX_PRINTED = 10  # reported lines of a kernel's output
 MAX_BYTES = 2**24  # of a line
-STACKS = signal.SIGUSR1  # asks it for the stacks of its threads
+STACKS = signal.SIGUSR1  # requests the stacks of its threads
 STACKS_SECONDS = 2.0
-GRACE = 0.2  # seconds that it has to end after its last word
+GRACE = 0.2  # seconds to end after its last message
 _SIMULATOR = "compiled/simulator.py"
 _FRAME = re.compile(r'^  File "([^"\n]+)", line (\d+)', re.MULTILINE)
 
@@ -45,11 +45,11 @@ def run_kernel_test(
     stop: Event | None = None,
     start: Callable[[], KernelTestProcess] | None = None,
 ) -> Iterator[Finding]:
-    """What comes of loading, checking and running a kernel, case by case, as it happens; never raises for what it does.
+    """Yield the findings of loading, checking and running a kernel as they occur; a kernel's errors are findings, never raised.
 
-    `path` is the file of a user's kernel, `sizes` are graphs besides the small ones. A case that takes longer than
-    `seconds`, and one in which the process dies, are findings and the last ones. Where another thread sets `stop`, it ends.
-    `start` gives its process, where one may wait for it.
+    `path` is the file of a user's kernel; `sizes` are graphs in addition to the small ones. A case that takes longer than
+    `seconds`, or in which the process dies, is the last finding. The test ends when another thread sets `stop`.
+    `start` returns the process, for example a waiting one.
     """
     if device.backend == "auto":
         device = FIRST_GPU if hardware.gpu_present() else DeviceId("simulator")
@@ -76,7 +76,7 @@ def run_kernel_test(
             try:
                 answer = msgspec.json.decode(line, type=Finding | Begun)
             except msgspec.MsgspecError:
-                yield Finding(case=case, outcome=DIED, sentence=f"{_of(case)}the process that ran it said what is no finding")
+                yield Finding(case=case, outcome=DIED, sentence=f"{_of(case)}its process sent an invalid message")
                 return
             if isinstance(answer, Finding):
                 for line in child.printed_lines():
@@ -91,8 +91,8 @@ def run_kernel_test(
             ended = describe_exit(child.end())
             yield Finding(case=case, outcome=DIED, sentence=f"{_of(case)}the process that ran it died ({ended})")
     finally:
-        if case == OVER:  # a GPU's context takes its time to end, and nobody waits for that
-            Thread(target=child.end, name="end of a trial").start()
+        if case == OVER:  # a GPU's context takes time to end
+            Thread(target=child.end, name="end of a kernel test").start()
         else:
             child.reap()
 
@@ -103,27 +103,27 @@ def _of(case: str) -> str:
 
 def _hung(case: str, seconds: float, place: str) -> str:
     at = f", at {place}" if place else ""
-    why = "a loop that never ends, or threads that wait for others which never come"
+    why = "an endless loop, or threads that wait for others that never arrive"
     return f"{_of(case)}no end within {seconds:g} s{at}: {why}"
 
 
 class KernelTestProcess(ModuleProcess):
-    """The process that runs the kernel: once it is asked, on a device of which it has all that is slow.
+    """The process of a kernel test. It waits for its request with everything imported and the device open.
 
-    The end of what it says on stderr is kept.
+    The end of its stderr is stored.
     """
 
     def __init__(self, device: DeviceId):
         super().__init__("fwtui.measure.kernel_test_process", str(device), simulated=device.simulated)
-        self._shown = 0  # lines of what it prints
-        self.limit = LOADING_SECONDS  # seconds without a word
+        self._shown = 0  # lines of its output reported so far
+        self.limit = LOADING_SECONDS  # seconds without a message
 
     def end(self) -> int:
-        """Return its exit code; it has a moment to end."""
+        """Return its exit code; it has GRACE seconds to end."""
         return self.close(GRACE)
 
     def printed_lines(self) -> list[str]:
-        """What it printed since the last call; of a trial the first lines."""
+        """Return its new output lines since the last call; only the first ones of a test."""
         lines = [line for line in map(sanitise, bytes(self.stderr).decode("utf-8", "replace").splitlines()) if line]
         self.stderr.clear()
         before, self._shown = self._shown, self._shown + len(lines)
@@ -131,7 +131,7 @@ class KernelTestProcess(ModuleProcess):
         return lines[: max(MAX_PRINTED - before, 0)] + more
 
     def lines(self, stop: Event | None) -> Iterator[bytes | None]:
-        """What it tells, line by line; None, and then nothing more, where nothing comes for so long or it takes too much."""
+        """Yield its messages line by line; None at the end if it exceeds the time or another limit."""
         half, self.last_output_time = b"", time.monotonic()
         while len(half) < MAX_BYTES and not (stop is not None and stop.is_set()):
             left = self.last_output_time + self.limit - time.monotonic()
@@ -143,14 +143,14 @@ class KernelTestProcess(ModuleProcess):
                 return
             *whole, half = (half + output).split(b"\n")
             yield from whole
-            if whole:  # whoever takes them may have taken long
+            if whole:  # the consumer may have taken long
                 self.last_output_time = time.monotonic()
 
     def stuck_at(self, path: str) -> str:
-        """The line of that file where it is now, which the stacks of its threads tell: mine.py:12; empty if none does."""
+        """Return the line of that file that runs now, from the stacks of its threads: mine.py:12; empty if none is in it."""
         end = time.monotonic() + STACKS_SECONDS
         place = ""
-        while path and not place and time.monotonic() < end:  # between two threads of the simulator it is in no line
+        while path and not place and time.monotonic() < end:  # between two simulated threads no line of the file runs
             place = self._place_in(path, end)
         return place
 
@@ -162,11 +162,11 @@ class KernelTestProcess(ModuleProcess):
             before = self.printed
             if self.read(max(0.0, end - time.monotonic())) is None:
                 break
-            if b"Current thread" in self.stderr:  # the stacks of all threads, which come at once, but later than its own
+            if b"Current thread" in self.stderr:  # the stacks of all threads arrive together, but after its own output
                 end = min(end, time.monotonic() + STOP_CHECK_SECONDS)
         for stack in bytes(self.stderr).decode("utf-8", "replace").split("\n\n"):
             frames = _FRAME.findall(stack)
             inside = [line for file, line in frames if file == path]
-            if inside and not frames[0][0].endswith(_SIMULATOR):  # which the file may have launched
+            if inside and not frames[0][0].endswith(_SIMULATOR):  # code that the file may have launched
                 return sanitise(f"{Path(path).name}:{inside[0]}")
         return ""

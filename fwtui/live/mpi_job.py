@@ -24,33 +24,33 @@ from fwtui.machine.hardware import install_command
 from fwtui.stream.codec import Line, decode, split
 
 MODULE = "fwtui.measure.rank_main"
-# the ranks' devices, seconds of their time-out, the session's beginning in monotonic seconds, and environment variables
+# the ranks' devices, the heartbeat timeout in seconds, the session's start in monotonic seconds, and environment variables
 StartJob = Callable[[str, float, float, Mapping[str, str]], EventChild]
 _EVENT = b'{"kind":'
 _REPLIES = b'[{"value":'
 _ROLL = re.compile(rb"ranks( \d+)+")  # fwtui.measure.rank_main
-_WORDS_KEPT = 64 * 1024
+_MAX_OUTPUT = 64 * 1024
 _CLEANS_UP = 0.5  # seconds in which mpiexec removes its temporary files
-# what mpiexec (of MPICH and of Open MPI) says of a process that died; the PID that MPICH names may be another one's
+# messages of mpiexec (MPICH and Open MPI) about a process that died; the PID that MPICH names may be another one's
 _RANK = re.compile(r"\brank (\d+)\b")
 _SIGNAL = re.compile(r"\bsignal (\d+)")
 _CODE = re.compile(r"EXIT CODE: (\d+)")
-_AS_ROOT = "detected an attempt to run as root"  # Open MPI's mpiexec, in whose words the variables stand at the ends of lines
+_AS_ROOT = "detected an attempt to run as root"  # Open MPI's mpiexec; its message has the variables at the ends of lines
 _ROOT_REFUSED = (
     "mpiexec of Open MPI does not start ranks as root; set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, "
     "or run fwtui as another user"
 )
-_FAILED = re.compile(r"^\[(mpiexec|proxy:\d+)@", re.M)  # MPICH's mpiexec did, as it wrote to ranks that it had just killed
+_FAILED = re.compile(r"^\[(mpiexec|proxy:\d+)@", re.M)  # MPICH's mpiexec itself failed, writing to ranks that it had just killed
 
 
 def mpiexec() -> str:
-    """The path of mpiexec. Raises Refused if it or mpi4py is missing."""
-    beside = Path(sys.executable).parent / "mpiexec"  # that of the wheels of an MPI
-    path = str(beside) if os.access(beside, os.X_OK) else shutil.which("mpiexec")
+    """Return the path of mpiexec. Raises Refused if it or mpi4py is missing."""
+    own_mpiexec = Path(sys.executable).parent / "mpiexec"  # from an MPI wheel
+    path = str(own_mpiexec) if os.access(own_mpiexec, os.X_OK) else shutil.which("mpiexec")
     if find_spec("mpi4py") is None:
         raise _incomplete("MPI, and mpi4py is not installed")
     if path is None:
-        raise _incomplete("MPI, and there is no mpiexec here")
+        raise _incomplete("MPI, and mpiexec was not found")
     return path
 
 
@@ -59,7 +59,7 @@ def _incomplete(missing: str) -> Refused:
 
 
 def check_job(devices: str) -> None:
-    """Raises Refused if there can be no ranks on these devices."""
+    """Raises Refused if ranks cannot run on these devices."""
     mpiexec()
     if any(rank.gpu is not None for rank in places(devices)) and find_spec("nccl") is None:
         raise _incomplete("NCCL, and nccl4py is not installed")
@@ -79,10 +79,10 @@ class MpiJob(EventChild):
         launcher: str = "",
         module: str = MODULE,
     ):
-        """`launcher` is the path of an mpiexec, otherwise the one found here; `module` is what each rank runs."""
+        """`launcher` is the path of an mpiexec, found by mpiexec() by default; `module` is the module of each rank."""
         self.places = places(devices)
         launcher = launcher or mpiexec()
-        self._words = bytearray()  # mpiexec's own, on stdout
+        self._output = bytearray()  # mpiexec's own output
         self.pids: tuple[int, ...] = ()  # of the ranks
         self.replies: SimpleQueue[bytes] = SimpleQueue()  # to orders
         # mpiexec kills all ranks when one has died, and may then name another one
@@ -102,13 +102,13 @@ class MpiJob(EventChild):
     @property
     def last_output(self) -> str:
         output = "\n".join(
-            sanitise(line) for line in bytes(self._words).decode("utf-8", "replace").splitlines() if line.strip(" =")
+            sanitise(line) for line in bytes(self._output).decode("utf-8", "replace").splitlines() if line.strip(" =")
         )
         return f"{super().last_output}\n{output}".strip()[-MAX_LENGTH:]
 
     @property
     def refused_root(self) -> bool:
-        """Whether mpiexec has started no rank because this user is root."""
+        """True if mpiexec has started no rank because this user is root."""
         return not self.pids and _AS_ROOT in self.last_output
 
     @property
@@ -118,7 +118,7 @@ class MpiJob(EventChild):
         rank, how = self._dead
         how = how and f" ({how})"
         if rank is None:
-            return f"one of the ranks died{how}" if self.pids and self._words else super().death
+            return f"one of the ranks died{how}" if self.pids and self._output else super().death
         gpu = self.places[rank].gpu
         return f"rank {rank} ({'CPU' if gpu is None else f'GPU {gpu}'}) died{how}"
 
@@ -128,17 +128,17 @@ class MpiJob(EventChild):
 
     @property
     def _dead(self) -> tuple[int | None, str]:
-        """The rank that died first, and how, as far as they are known."""
-        words = self.last_output
-        rank, ended, code = _RANK.search(words), _SIGNAL.search(words), _CODE.search(words)
-        own = "" if _FAILED.search(words) else describe_exit(self.exit_code or 0)
+        """The rank that died first and the cause, as far as they are known; None and empty text otherwise."""
+        output = self.last_output
+        rank, ended, code = _RANK.search(output), _SIGNAL.search(output), _CODE.search(output)
+        own = "" if _FAILED.search(output) else describe_exit(self.exit_code or 0)
         how = describe_exit(-int(ended[1])) if ended else describe_exit(int(code[1])) if code else own
         if self._first is None and rank and int(rank[1]) < len(self.places):
             return int(rank[1]), how
         return self._first, how
 
     def kill(self) -> None:
-        """End the ranks, and mpiexec once it has removed its temporary files."""
+        """Kill the ranks, and mpiexec after it has removed its temporary files."""
         if self.exit_code is None:
             for pid in self.pids:
                 with suppress(ProcessLookupError, PermissionError):
@@ -166,23 +166,23 @@ class MpiJob(EventChild):
         elif raw.startswith(_REPLIES):
             self.replies.put(raw)
         elif _ROLL.fullmatch(raw) and not self.pids:
-            self._first_end.watch()  # before anyone knows whom to kill
+            self._first_end.watch()  # before another process can decide whom to kill
             self.pids = tuple(map(int, raw.split()[1:]))
         else:
-            self._words += raw + b"\n"
-            del self._words[:-_WORDS_KEPT]
+            self._output += raw + b"\n"
+            del self._output[:-_MAX_OUTPUT]
 
 
 class ExitWatcher:
-    """Finds the process that ended first: each opens one of `paths` for writing, and keeps it open until its end.
+    """Finds the process that ended first: each opens one of `paths` for writing until its end.
 
-    They are pipes, and epoll keeps the order in which they close (Linux only; elsewhere `paths` is empty). Raises OSError if
-    no more files can be opened.
+    The paths are pipes, and epoll reports them in the order in which they close (Linux only; elsewhere `paths` is empty). Raises
+    OSError if no more files can be opened.
     """
 
     def __init__(self, processes: int, pipe: Callable[[], tuple[int, int]] = os.pipe):
         self.paths: list[str] = []
-        self._process_of: dict[int, int] = {}  # by the end that is read
+        self._process_of: dict[int, int] = {}  # by the end that this process reads
         self._all, self._write_ends = ExitStack(), ExitStack()
         self._closings: select.epoll | None = None
         if not hasattr(select, "epoll"):
@@ -198,7 +198,7 @@ class ExitWatcher:
             self._all = undo.pop_all()
 
     def watch(self) -> None:
-        """Begin: all processes have opened theirs. Without room for what that needs, none is ever found."""
+        """Start after all processes have opened their pipes. Without free file descriptors, found() stays None."""
         self._write_ends.close()
         if self.paths:
             with suppress(OSError):
@@ -209,7 +209,7 @@ class ExitWatcher:
                     self._closings = closings
 
     def found(self) -> int | None:
-        """The number of the process that ended first, if one has."""
+        """Return the number of the process that ended first; None if unknown."""
         ended = self._closings.poll(0) if self._closings is not None else []
         return self._process_of[ended[0][0]] if ended else None
 

@@ -20,14 +20,14 @@ from fwtui.common.temporary_folder import temporary_folder
 PLACES = ("/usr/local/cuda*/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
 PARAMETERS = "/proc/driver/nvidia/params"
 PRIVILEGES = "/proc/self/status"
-ABSENT = "ncu is not here; install NVIDIA Nsight Compute (it comes with the CUDA toolkit) and put it on PATH"
+ABSENT = "ncu was not found; install NVIDIA Nsight Compute (it comes with the CUDA toolkit) and put it on PATH"
 FORBIDDEN = (
     "the NVIDIA driver lets only administrators read hardware counters; run this as root, or put "
     "`options nvidia NVreg_RestrictProfilingToAdminUsers=0` into a file of /etc/modprobe.d and reboot "
     "(a container needs --cap-add=SYS_ADMIN)"
 )
-_SYS_ADMIN = 21  # bit of CAP_SYS_ADMIN in Linux' sets of capabilities
-# ncu is asked for base units, but versions differ; an unknown unit is not scaled
+_SYS_ADMIN = 21  # bit of CAP_SYS_ADMIN in the capability sets of Linux
+# --print-units base is set, but versions differ; an unknown unit is not scaled
 _SCALES = {
     "%": 0.01,
     **{f"{prefix}{unit}": scale for prefix, scale in (("n", 1e-9), ("u", 1e-6), ("m", 1e-3)) for unit in ("second", "s")},
@@ -38,21 +38,21 @@ _SCALES = {
 
 
 class NcuOutput(NamedTuple):
-    """The output of one call: ncu's own, and that of the profiled program."""
+    """The output of one call: ncu's, and that of the profiled program."""
 
-    code: int | None  # None: it took too long and was killed
+    code: int | None  # None: killed at the time limit
     log: str
     stdout: str
     stderr: str
 
 
 def find(places: Sequence[str] = PLACES) -> str | None:
-    """The path of ncu."""
+    """Return the path of ncu; None if it is not installed."""
     return installed("ncu", places)
 
 
 def installed(tool: str, places: Sequence[str]) -> str | None:
-    """The path of a tool of NVIDIA's: on PATH, in the environment's toolkit, or (the newest) in an installer's folder."""
+    """Return the path of an NVIDIA tool: on PATH, in the environment's toolkit, or the newest in an installer's folder."""
     if path := shutil.which(tool):
         return path
 
@@ -60,17 +60,17 @@ def installed(tool: str, places: Sequence[str]) -> str | None:
         return [int(number) for number in re.findall(r"\d+", str(path))]
 
     named = [Path(os.environ[v]) / "bin" / tool for v in ("CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX") if os.environ.get(v)]
-    usual = [path for place in places for path in sorted(Path("/").glob(place.lstrip("/")), key=version, reverse=True)]
-    return next((str(path) for path in (*named, *usual) if os.access(path, os.X_OK)), None)
+    defaults = [path for place in places for path in sorted(Path("/").glob(place.lstrip("/")), key=version, reverse=True)]
+    return next((str(path) for path in (*named, *defaults) if os.access(path, os.X_OK)), None)
 
 
 def permitted(parameters: str | Path = PARAMETERS, privileges: str | Path = PRIVILEGES) -> bool:
-    """Whether the driver's parameters let this process read counters (ERR_NVGPUCTRPERM otherwise)."""
+    """Return True if the driver's parameters let this process read counters (ERR_NVGPUCTRPERM otherwise)."""
     try:
         text = Path(parameters).read_text(errors="replace")
         capabilities = re.search(r"^CapEff:\s*([0-9a-f]+)$", Path(privileges).read_text(), re.MULTILINE)
     except OSError:
-        return True  # ncu itself will report it
+        return True  # ncu reports the error
     restricted = re.search(r"^RmProfilingAdminOnly:\s*1\s*$", text, re.MULTILINE) is not None
     return not restricted or (capabilities is not None and bool(int(capabilities[1], 16) >> _SYS_ADMIN & 1))
 
@@ -78,14 +78,14 @@ def permitted(parameters: str | Path = PARAMETERS, privileges: str | Path = PRIV
 def run(
     tool: str, metrics: Sequence[str], program: Sequence[str], environment: Mapping[str, str], stop: Event, seconds: float
 ) -> NcuOutput:
-    """Profile the kernels that the program launches between cuProfilerStart and cuProfilerStop; ended early by `stop`."""
+    """Profile the kernels that the program launches between cuProfilerStart and cuProfilerStop; stopped early by `stop`."""
     with temporary_folder() as folder:
         log = folder / "log.csv"
         command = [tool, "--target-processes", "all", "--profile-from-start", "off", "--replay-mode", "kernel"]
         # locked clocks and flushed caches would differ from the timed runs
         command += ["--cache-control", "none", "--clock-control", "none", "--metrics", ",".join(metrics)]
         command += ["--csv", "--page", "raw", "--print-units", "base", "--log-file", str(log), *program]
-        # LC_ALL decides the number format; another user's lock file in /tmp would block
+        # LC_ALL sets the number format; another user's lock file in /tmp would block
         process = ChildProcess(command, {**environment, "LC_ALL": "C", "TMPDIR": str(folder)})
         ended = process.finish(seconds, stop=stop)
         output = log.read_bytes() if log.exists() else b""
@@ -93,10 +93,10 @@ def run(
 
 
 def rows(log: str) -> list[dict[str, float]]:
-    """The profiled kernels in launch order: ncu's metric -> value in seconds, bytes, hertz, shares of 1 or counts.
+    """Return the profiled kernels in launch order: ncu's metric -> value in seconds, bytes, hertz, shares of 1 or counts.
 
-    Takes the wide "raw" page: a header, a row of units, a row for each kernel, and ncu's own `==...==` lines anywhere. Values
-    that are not numbers (n/a) are left out.
+    It parses the wide "raw" page: a header, a row of units, a row for each kernel, and ncu's `==...==` lines anywhere. Values
+    that are not numbers (n/a) are skipped.
     """
     rows_read: list[dict[str, float]] = []
     names: list[str] = []
@@ -115,13 +115,13 @@ def rows(log: str) -> list[dict[str, float]]:
 
 
 def number(text: str) -> float | None:
-    """A number in ncu's output, whose thousands the C locale may group: 1234, 1,234,567.5; None for anything else."""
+    """Parse a number of ncu's output, whose thousands the C locale may group: 1234, 1,234,567.5; None for anything else."""
     match = re.fullmatch(r"\s*(-?(\d+(,\d{3})*\.?\d*|\.\d+)(e[+-]?\d{1,2})?)\s*", text, re.IGNORECASE)
     return float(match[1].replace(",", "")) if match else None
 
 
 def errors(log: str) -> list[str]:
-    """ncu's error lines, without their prefix."""
+    """Return ncu's error lines, without their prefix."""
     return re.findall(r"^==ERROR==\s+(.*\S)", log, re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""Protocols for driving a live session, and a loop that waits for its runs."""
+"""Protocols of a live session, and a loop that waits for its runs."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class RunSession(SessionDriver, Protocol):
 
 
 def recording_preface(live: RunSession, title: str, going: Sequence[Line] = ()) -> tuple[events.Header, list[Line], float]:
-    """The first lines of a recording that begins now, and the session time at its time 0.
+    """Return the first lines of a recording that begins now, and the session time at its time 0.
 
-    One that begins mid-session is dated now, or at the start of the run that is `going`.
+    A recording that begins mid-session has the current date, or the start of the run that is `going`.
     """
     header, model = live.model.header, live.model
     assert header is not None
-    began = going[0].event.t if going else live.now if model.index > 1 else 0.0  # only its header so far
+    began = going[0].event.t if going else live.now if model.index > 1 else 0.0  # only the header so far
     if began:
         since = datetime.now(UTC) - timedelta(seconds=live.now - began)
         header = msgspec.structs.replace(header, created=since.isoformat(timespec="seconds"))
@@ -65,7 +65,7 @@ def recording_preface(live: RunSession, title: str, going: Sequence[Line] = ()) 
 
 
 def current_run_lines(before: list[Line], line: Line, current: int | None) -> list[Line]:
-    """The lines of the run that goes on, after this one; none once it is over."""
+    """Return the current run's lines including this one; none once the run has ended."""
     match line.event:
         case events.RunStarted():
             return [line]
@@ -76,12 +76,10 @@ def current_run_lines(before: list[Line], line: Line, current: int | None) -> li
     return before
 
 
-def finish(
-    live: SessionDriver, meanwhile: Callable[[], object] = lambda: None, enough: Callable[[], bool] = lambda: False
-) -> None:
-    """Wait until the current run is over and all its events are taken, or until `enough()`; `meanwhile()` is called regularly."""
+def finish(live: SessionDriver, on_wait: Callable[[], object] = lambda: None, enough: Callable[[], bool] = lambda: False) -> None:
+    """Wait until the run has ended and all its events are taken, or until `enough()`; call `on_wait()` regularly."""
     while (live.busy or live.drain()) and not enough():
         live.drain()
-        meanwhile()
+        on_wait()
         if live.busy:
             time.sleep(DRAIN_EVERY)

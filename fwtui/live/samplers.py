@@ -1,4 +1,4 @@
-"""The processes of a live session that sample: telemetry all the time, and the warps of runs that are over."""
+"""The sampling processes of a live session: continuous telemetry, and PC samples of finished runs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from fwtui.stream.requests import RunRequest, SampleRequest, Work
 
 RESTARTS = 5
 AUTO, _, OFF = SAMPLES
-MAX_SECONDS = 1.0  # that it may take where it was not asked for
+MAX_SECONDS = 1.0  # limit unless the user requested samples
 MODULE = "fwtui.measure.warp_sampling_process"
 
 
 class Sampling:
-    """Owns one sampler. Callers of hold() and follow() take its remaining events; `keep()` starts the next one when due."""
+    """Owns one sampler. Callers of hold() and follow() take its remaining events; `restart_if_due()` starts the next one."""
 
     def __init__(
         self,
@@ -38,20 +38,20 @@ class Sampling:
         self._arguments = ["--hz", f"{hz:g}", *(["--identify"] * identify)]
         self._wanted = hz > 0
         self._held = False
-        self._gpus: tuple[DeviceId, ...] = (gpu,)  # that are followed
-        self._workers: tuple[int, ...] = ()  # the processes that measure
+        self._gpus: tuple[DeviceId, ...] = (gpu,)  # the followed GPUs
+        self._workers: tuple[int, ...] = ()  # the process ids of the workers
         self._deaths = 0
         self._due = origin
 
-    def keep(self) -> None:
-        """Start a sampler if there is none, telemetry is wanted and the delay after a crash is over."""
+    def restart_if_due(self) -> None:
+        """Start a sampler if none runs, telemetry is wanted and the delay after a crash is over."""
         if self.child is None and self._wanted and not self._held and self._clock() >= self._due:
             arguments = [*self._arguments, "--device", ",".join(map(str, self._gpus))]
             self.child = self._start("fwtui.machine.telemetry.sampler", arguments, self._origin, None)
             self._name_workers()
 
     def measures(self, workers: tuple[int, ...]) -> None:
-        """Count the CPU time of these processes as this program's own."""
+        """Count the CPU time of these processes as this program's."""
         if workers != self._workers:
             self._workers = workers
             self._name_workers()
@@ -61,18 +61,18 @@ class Sampling:
             self.child.send(b" ".join(b"%d" % worker for worker in self._workers) + b"\n")
 
     def restart(self, origin: float) -> None:
-        """Use another clock, after its child has ended."""
+        """Use another session start, after its child has ended."""
         self.child, self._origin = None, origin
 
     def follow(self, gpus: Sequence[DeviceId]) -> EventChild | None:
-        """Switch telemetry to the GPUs in use. Returns the sampler of other GPUs, ended."""
+        """Switch telemetry to the GPUs in use. Return the sampler of other GPUs, ended."""
         if tuple(gpus) == self._gpus:
             return None
         self._gpus = tuple(gpus)
         return self._stop_sampler()
 
     def hold(self) -> EventChild | None:
-        """Run no sampler until release(): a profiler needs the same hardware counters. Returns the previous one, ended."""
+        """Run no sampler until release(): a profiler needs the same hardware counters. Return the previous sampler, ended."""
         self._held = True
         return self._stop_sampler()
 
@@ -80,7 +80,7 @@ class Sampling:
         self._held = False
 
     def died(self, t: float) -> events.Fault | None:
-        """The event at `t` for a sampler that died, once all its events are taken."""
+        """Return the event at `t` for a sampler that died, once all its events are taken."""
         dead = self.child
         if dead is None or not dead.gone or dead.lines:
             return None
@@ -102,56 +102,56 @@ class Sampling:
 
 
 class WarpSampling:
-    """Owns the process that will sample a run; a session takes its events."""
+    """Owns the process that samples a run; a session takes its events."""
 
     def __init__(self, origin: float, start: StartChild | None = None, permitted: Callable[[], bool] = ncu.permitted):
         self.wanted = OFF
-        self.run: int | None = None  # that is being sampled
+        self.run: int | None = None  # the run being sampled
         self.child: EventChild | None = None
         self._origin, self._start, self._permitted = origin, start or EventModule, permitted
         self._cancelled = False
         self._again = False
 
     def prepare(self, request: RunRequest) -> None:
-        """Start the process that will be needed, which imports meanwhile."""
+        """Start the process for the coming run; it imports during the run."""
         if self._suits(request) and self._permitted() and (self.child is None or self.child.exit_code is not None):
             self._begin_child()
 
     def open(self, model: Model, request: Work | None) -> None:
-        """Open the GPU of a run whose passes are timed, for sampling that will soon begin."""
+        """Open the GPU of a run in its timed repetitions, for the sampling that follows."""
         if isinstance(request, RunRequest) and self._suits(request) and self.child is not None:
             n = model.runs[request.run].n
             self.child.send(SampleRequest(request.run, request.experiment, request.own, n, ahead=True))
 
     def begin(self, model: Model, done: Work, include_source: bool) -> events.Sampled | None:
-        """Sample a run that has just ended, if that is wanted. Returns why it cannot be."""
+        """Sample a run that has just ended, if requested. Return the event with the reason if that is impossible."""
         if not isinstance(done, RunRequest) or not self._suits(done):
             return None
         run = model.runs[done.run]
         if run.state != "done" or not run.seconds:
-            self._end_child()  # the GPU may be open
+            self._end_child()  # it may have opened the GPU
             return None
         if not self._permitted():
             return events.Sampled(t=0.0, run=run.id, note=ncu.FORBIDDEN)
         self.prepare(done)
         assert self.child is not None
         most = MAX_SECONDS if self.wanted == AUTO else 0.0
-        tells = include_source or not done.own
-        self.child.send(SampleRequest(run.id, done.experiment, done.own, run.n, run.seconds, most, tells))
+        with_source = include_source or not done.own
+        self.child.send(SampleRequest(run.id, done.experiment, done.own, run.n, run.seconds, most, with_source))
         self.run, self._cancelled = run.id, False
         return None
 
     def restart(self, origin: float) -> None:
-        """Use another clock, after its child has ended."""
+        """Use another session start, after its child has ended."""
         self.child, self._origin = None, origin
 
     def finished(self) -> None:
-        """All samples of the run have come. Its process ends: while it has the GPU open, others run up to 0.4 % longer."""
+        """Accept the end of a run's samples, and end the process: while it has the GPU open, runs are up to 0.4 % slower."""
         self._end_child()
         self._again = True
 
-    def keep(self) -> None:
-        """After a sampling, begin the process for the next, which imports meanwhile: that takes longer than many a run."""
+    def prepare_next(self) -> None:
+        """After a sampling, start the process for the next one: its imports take longer than many runs."""
         if self._again:
             self._begin_child()
 
@@ -171,22 +171,22 @@ class WarpSampling:
             child.close(grace=0)
 
     def cancel(self) -> None:
-        """Stop it; over() then says so."""
+        """Stop the sampling; over() then reports this."""
         if self.run is not None and self.child is not None:
             self._cancelled = True
             self.child.kill()
 
     def over(self) -> events.Sampled | None:
-        """The end of a sampling whose process died, once all its events are taken."""
+        """Return the end of a sampling whose process died, once all its events are taken."""
         child = self.child
         if child is None or not child.gone or child.lines:
             return None
         run, self.run, self.child = self.run, None, None
-        words = child.last_output.splitlines()
+        lines = child.last_output.splitlines()
         child.close(grace=0)
         if run is None:
             return None
-        died = f"the sampling process died ({describe_exit(child.exit_code or 0)}){f': {words[-1]}' if words else ''}"
+        died = f"the sampling process died ({describe_exit(child.exit_code or 0)}){f': {lines[-1]}' if lines else ''}"
         return events.Sampled(t=0.0, run=run, note="cancelled" if self._cancelled else died)
 
     def _suits(self, request: RunRequest) -> bool:

@@ -1,4 +1,4 @@
-"""NVIDIA Compute Sanitizer on a kernel: accesses outside memory and races in shared memory, which right distances may hide.
+"""NVIDIA Compute Sanitizer on a kernel: accesses out of bounds and shared-memory races, which correct distances may hide.
 
 Options and output: Compute Sanitizer documentation, "Command Line Options", "Memcheck Tool" and "Racecheck Tool". Newer versions
 call a place `relax(float *, int)+0x90 in mine.cu:13`, older ones `0x90 in /hw/mine.cu:13:relax(float *, int)`.
@@ -25,8 +25,8 @@ from fwtui.stream.kernel_tests import BROKEN, LEFT_OUT, RIGHT, UNRELIABLE, Begun
 
 NAME = "compute-sanitizer"
 PLACES = ("/usr/local/cuda*/bin/compute-sanitizer", "/opt/cuda/bin/compute-sanitizer")
-ABSENT = f"{NAME} is not here to look for races and for accesses out of bounds; it comes with the CUDA toolkit"
-SECONDS = 60.0  # of one check; what a kernel does takes up to a hundred times as long in it
+ABSENT = f"{NAME} was not found, so races and accesses out of bounds are not checked; it comes with the CUDA toolkit"
+SECONDS = 60.0  # of one check; a kernel takes up to a hundred times as much time in it
 _PLACE = re.compile(
     r"(?:0x[0-9a-f]+ in (?P<old_file>[^:]+):(?P<old_line>\d+):(?P<old>.+)"
     r"|0x[0-9a-f]+ in (?P<oldest>.+)"
@@ -41,14 +41,14 @@ _INVALID = re.compile(
 )
 _RACE = re.compile(
     r"^=+ (?:Error|ERROR): Race reported between (?P<one>Read|Write) access at (?P<at>.+)\n"
-    r"=+ +and (?P<other>Read|Write) access at (?P<beside>.+?)(?: \[\d+ hazards?\])?$",
+    r"=+ +and (?P<other>Read|Write) access at (?P<other_place>.+?)(?: \[\d+ hazards?\])?$",
     re.MULTILINE,
 )
 _SUMMARY = re.compile(r"^=+ (?:ERROR|RACECHECK) SUMMARY: ", re.MULTILINE)
 
 
 class SanitizerTool(NamedTuple):
-    """One of its tools: what it finds, as an outcome and in a sentence, and what there is none of otherwise."""
+    """A tool of the sanitizer: its outcome, its parser, and the name of what it finds."""
 
     outcome: str
     found: Callable[[str], str]
@@ -56,7 +56,7 @@ class SanitizerTool(NamedTuple):
 
 
 def run_sanitizer(request: KernelTestRequest, stop: Event, seconds: float = SECONDS) -> Iterator[Finding]:
-    """What each check finds in the smallest graphs; nothing more once another thread sets `stop`. Takes a GPU."""
+    """Yield the finding of each check of the smallest graphs, until another thread sets `stop`. Needs a GPU."""
     tool = ncu.installed(NAME, PLACES)
     if tool is None:
         yield Finding(case=NAME, outcome=LEFT_OUT, sentence=ABSENT)
@@ -79,22 +79,22 @@ def _checked(tool: str, name: str, check: SanitizerTool, request: KernelTestRequ
             )
             ended = process.finish(seconds, request, stop)
         except OSError as error:
-            return Finding(case=name, outcome=LEFT_OUT, sentence=sanitise(f"{name} is left out: {error}"))
+            return Finding(case=name, outcome=LEFT_OUT, sentence=sanitise(f"{name} was skipped: {error}"))
         report = log.read_text("utf-8", "replace") if log.exists() else ""
     if sentence := check.found(report):
         return Finding(case=name, outcome=check.outcome, sentence=sanitise(f"{NAME}: {sentence}"))
     if ended.code is None:
-        return Finding(case=name, outcome=LEFT_OUT, sentence=f"{name} is left out: {NAME} took more than {seconds:g} s")
+        return Finding(case=name, outcome=LEFT_OUT, sentence=f"{name} was skipped: {NAME} took more than {seconds:g} s")
     if not _SUMMARY.search(report):
         complaint = (report.strip().splitlines() or [ended.last_output])[-1].strip("= ")
-        return Finding(case=name, outcome=LEFT_OUT, sentence=sanitise(f"{name} is left out: {NAME} did not work: {complaint}"))
+        return Finding(case=name, outcome=LEFT_OUT, sentence=sanitise(f"{name} was skipped: {NAME} failed: {complaint}"))
     if not (most := _ran(ended.stdout)):
-        return Finding(case=name, outcome=LEFT_OUT, sentence=f"{name} is left out: the kernel did not run in {NAME}")
+        return Finding(case=name, outcome=LEFT_OUT, sentence=f"{name} was skipped: the kernel did not run in {NAME}")
     return Finding(case=name, outcome=RIGHT, sentence=f"{NAME} finds {check.none}, up to n = {most}")
 
 
 def _ran(stdout: bytes) -> int:
-    """The vertices of the largest graph that came to an end; 0 if none did."""
+    """Return the number of vertices of the largest completed graph; 0 if there is none."""
     most = 0
     for line in stdout.splitlines():
         with suppress(msgspec.MsgspecError):
@@ -104,40 +104,40 @@ def _ran(stdout: bytes) -> int:
 
 
 def invalid_access(log: str) -> str:
-    """The first access outside memory that memcheck reports, in words; empty if there is none."""
+    """Describe memcheck's first access out of bounds; empty if there is none."""
     match = _INVALID.search(log)
     if match is None:
         return ""
     (function, line), how = _place(match["place"]), match["how"] or ""
     does = {"read": "reads", "write": "writes"}.get(match["access"], "accesses")
-    where = "at an address that is no multiple of that" if "misaligned" in how else f"outside its {match['memory']} memory"
+    where = "at a misaligned address" if "misaligned" in how else f"outside its {match['memory']} memory"
     by = f"thread ({match['thread']}) of block ({match['block']})" if match["thread"] else ""
     about = ", ".join(word for word in (line, by) if word)
     return f"{function} {does} {match['size']} bytes {where}{f' ({about})' if about else ''}"
 
 
 def race(log: str) -> str:
-    """The first race in shared memory that racecheck calls an error, in words; empty if there is none."""
+    """Describe the first race in shared memory that racecheck reports as an error; empty if there is none."""
     match = _RACE.search(log)
     if match is None:
         return ""
-    (function, *one), (_, *other) = _place(match["at"]), _place(match["beside"])
+    (function, *one), (_, *other) = _place(match["at"]), _place(match["other_place"])
     verbs = {"Read": "reads", "Write": "writes"}
     first, second = (f" ({line})" if line else "" for line in (*one, *other))
     places = f"one {verbs[match['one']]}{first} where another {verbs[match['other']]}{second}"
-    harm = "that is harmless only where the write repeats what is there"
+    harm = "harmless only if the write repeats the stored value"
     return f"threads of a block race in {function}: in shared memory {places}, and no barrier is between them; {harm}"
 
 
 CHECKS: Mapping[str, SanitizerTool] = {
     "memcheck": SanitizerTool(BROKEN, invalid_access, "no access out of bounds"),
-    # a write that repeats what is there is a race too, as in many pivots that are right
+    # a write that repeats the stored value is a race too, as in many correct pivot phases
     "racecheck": SanitizerTool(UNRELIABLE, race, "no race in shared memory"),
 }
 
 
 def _place(text: str) -> tuple[str, str]:
-    """The function, and the line if one is known: mine.py:12."""
+    """Return the function, and its line if available: mine.py:12."""
     match = _PLACE.fullmatch(text.strip())
     if match is None:
         return _function(text), ""
@@ -146,6 +146,6 @@ def _place(text: str) -> tuple[str, str]:
 
 
 def _function(name: str) -> str:
-    """A function's name alone: relax, of own_mine::build::<locals>::relax[abi:v1](Array<float, 2, C, mutable, aligned>, int)."""
+    """Return a function's name without its scope: relax, of own_mine::build::<locals>::relax[abi:v1](Array<float, 2, C>, int)."""
     bare = re.split(r"[\[(<]", name.replace("<locals>::", ""), maxsplit=1)[0]
     return re.sub(r"\$\d+$", "", bare.split("::")[-1].split(" ")[-1]) or "the kernel"

@@ -1,4 +1,4 @@
-"""A live session: the measuring child processes, the model they fill, and the sinks that keep their events."""
+"""A live session: the measuring child processes, the model of their events, and the sinks that store the events."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 Sink = Callable[[Line], None]
 Profile = Callable[[Settled, Event], Mapping[str, Mapping[str, float]] | str]  # fwtui.live.counters.measure
 CANCEL_GRACE = 2.0  # seconds before a run that does not stop between steps is killed
-CLOSE_GRACE = 0.7  # seconds for the children to end by themselves
+CLOSE_GRACE = 0.7  # seconds for the children to end
 HURRIED_GRACE = 0.3  # after a signal
 PAUSE = 1.0  # seconds between an earlier session and its continuation
 
@@ -77,12 +77,12 @@ class Live:
         self.sampling = Sampling(self.origin, telemetry_hz, DeviceId.parse(device).on("cuda"), identify, child)
         self.warp_sampling = WarpSampling(self.origin, child)
         self._identify = identify
-        self.record_source = False  # whether runs of the user's kernels record their source
+        self.record_source = False  # True: runs of the user's kernels record their source
         self._counting: CounterProfile | None = None
         self._profile = profile
-        self._request: requests.Work | None = None  # that the worker has not finished
+        self._request: requests.Work | None = None  # the request that the worker has not finished
         self._next_run = 1
-        self._limited: set[DeviceId] = set()  # devices whose known limits the model has
+        self._limited: set[DeviceId] = set()  # devices whose peak rates are in the model
         self._kill_at: float | None = None
         self._cancel_grace = cancel_grace
         self._run_lines: list[Line] = []  # of the current run: a recording may begin mid-run
@@ -101,16 +101,16 @@ class Live:
         return self._request is not None or self._counting is not None or self.warp_sampling.run is not None
 
     def settled(self, experiment: Experiment) -> Settled:
-        """The experiment as it will run on this machine. Raises Refused or NoGpu."""
+        """Return the experiment as it will run on this machine. Raises Refused or NoGpu."""
         settled = settle_here(experiment)
         if settled.devices:
             check_job(settled.devices)
         return settled
 
     def start(self, experiment: Settled, brief: bool = False) -> int:
-        """Begin a run and return its id. Raises Refused if another run is in progress.
+        """Start a run and return its id. Raises Refused if another run is in progress.
 
-        `brief`: only its total, without phase passes.
+        `brief`: only its median time, without instrumented repetitions.
         """
         self._refuse_if_busy()
         device = experiment.runs_on
@@ -127,7 +127,7 @@ class Live:
         return run
 
     def tell_limits(self, device: DeviceId) -> bool:
-        """Send this device's limits if they were ever measured here; return whether they are known."""
+        """Send this device's cached peak rates, if any; return True if the model has them."""
         if device not in self._limited:
             self._limited.add(device)
             if (stored := limits.load(device)) is not None:
@@ -135,7 +135,7 @@ class Live:
         return (measured_limits := self.model.measured.get(device)) is not None and measured_limits.complete
 
     def measure_limits(self, device: DeviceId) -> None:
-        """Have the worker measure this device's limits; `busy` until it has. Raises Refused during a run."""
+        """Measure this device's peak rates in the worker; `busy` until then. Raises Refused during a run."""
         self._refuse_if_busy()
         self._limited.add(device)
         self._send_request(requests.ProbeRequest(device.backend, device.index), device)
@@ -151,7 +151,7 @@ class Live:
         self._counting = CounterProfile(run, self.experiments[run], self._profile)
 
     def answer(self, run: int) -> None:
-        """Have the worker summarise a run's distances as an Answers event; `busy` until it has. Raises Refused."""
+        """Summarise a run's distances in the worker as an Answers event; `busy` until then. Raises Refused."""
         self._refuse_if_busy()
         model_run = self.model.runs[run]
         if reason := why_none(model_run):
@@ -185,15 +185,15 @@ class Live:
         return self.recorder
 
     def keep(self) -> None:
-        """Keep this session automatically if possible; a notice reports why not."""
+        """Record this session automatically if possible; a notice reports the reason otherwise."""
         header, preface, _ = recording_preface(self, "")
         try:
             self.keeper = autosave.keep(header, preface)
         except Refused as refusal:
-            self.emit(events.Notice(t=self.now, level="warning", text=f"this session is not kept: {refusal}"))
+            self.emit(events.Notice(t=self.now, level="warning", text=f"this session is not saved: {refusal}"))
 
     def name(self, title: str) -> Path:
-        """Keep the session under that name: everything kept or recorded so far, else from now on. Raises Refused."""
+        """Save the session under that name: everything recorded so far, else from now on. Raises Refused."""
         recorder = self.recorder or self.keeper
         if recorder is None:
             return self.record(path=autosave.path_named(title), title=title).path
@@ -209,7 +209,7 @@ class Live:
         except Refused:
             session.keeper.discard()
             raise
-        for child in self._children():  # which uses another clock
+        for child in self._children():  # their clock starts at another time
             child.close(grace=0)
         self.worker = None
         self.origin = time.monotonic() - session.model.t - PAUSE
@@ -221,12 +221,12 @@ class Live:
         self.model.take_over(session.model)
         self._next_run = max(self.model.runs, default=0) + 1
         for run in self.model.runs.values():
-            if not run.experiment.file:  # in a temporary folder
+            if not run.experiment.file:  # it was in a temporary folder
                 self.experiments[run.id] = as_it_ran(run.experiment, run.device)
             if run.state == "running":
-                stopped = "the program ended meanwhile"
+                stopped = "the program ended during the run"
                 self.emit(events.RunDone(t=session.model.t, run=run.id, outcome="cancelled", message=stopped))
-        self.emit(events.Notice(t=self.now, text=f"the session of {session.earlier.when} goes on"))
+        self.emit(events.Notice(t=self.now, text=f"the session of {session.earlier.when} continues"))
         if session.earlier.path.parent == self.keeper.path.parent:
             session.earlier.path.unlink(missing_ok=True)
 
@@ -236,19 +236,19 @@ class Live:
             self.ended, self.recorder = self.recorder, None
 
     def whole(self, run: Run) -> Run:
-        """An old run as its recording tells it, if there is one."""
+        """Return an old run from its recording, if there is one."""
         for recorder in filter(None, (self.recorder, self.keeper, self.ended)):
             if run.pass_times is not None:
                 run = run.whole(recorder.events_of(run.id))
         return run
 
     def mark(self, text: str) -> None:
-        """Leave a marker in the recording."""
+        """Add a marker to the recording."""
         self.emit(events.Marker(t=self.now, text=text))
 
     def emit(self, event: events.Event) -> None:
-        """Add an event of this process: recorded, shown and folded like those of the children."""
-        self.publish(codec.as_line(event))  # so that live shows what a replay will show
+        """Add an event of this process, treated like the children's events."""
+        self.publish(codec.as_line(event))  # so that live shows the same as a replay
 
     @contextmanager
     def without_sampler(self) -> Iterator[None]:
@@ -262,8 +262,8 @@ class Live:
     def drain(self) -> int:
         """Take the children's events since the last call; return their number."""
         self._watch_counting()
-        self.sampling.keep()
-        self.warp_sampling.keep()
+        self.sampling.restart_if_due()
+        self.warp_sampling.prepare_next()
         count = self._take(self.sampling.child) + self._take(self.worker) + self._take(self.warp_sampling.child)
         if self.worker is not None and self.worker.workers:
             self.sampling.measures(self.worker.workers)
@@ -301,7 +301,7 @@ class Live:
             autosave.tidy()
 
     def kill(self) -> None:
-        """End the children at once: for a program with no time left to close."""
+        """Kill the children: for a program with no time left to close."""
         for child in self._children():
             child.kill()
 
@@ -315,7 +315,7 @@ class Live:
             raise Refused(f"the warps of run {self.warp_sampling.run} are being sampled; cancel that or wait for its end")
         match self._request:
             case requests.ProbeRequest():
-                raise Refused("the limit is still being measured; cancel that or wait for its end")
+                raise Refused("the peak rate is still being measured; cancel that or wait for its end")
             case requests.AnswerRequest(run=run):
                 raise Refused(f"the distances of run {run} are being summarised; cancel that or wait for its end")
             case requests.RunRequest(run=run):
@@ -352,9 +352,9 @@ class Live:
                 continue
             self._worker_failed |= isinstance(line.event, events.Fault) and line.event.source == "worker"
             match self._request, line.event:
-                case requests.RunRequest(run=number), events.Fault(source="worker", run=None) as fault:  # another rank's than 0
+                case requests.RunRequest(run=number), events.Fault(source="worker", run=None) as fault:  # of another rank than 0
                     line = codec.as_line(msgspec.structs.replace(fault, run=number, t=self.now))
-            # before the event is sent: after a signal meanwhile, close() must not send a second end
+            # before the event is sent: after a signal in between, close() must not send a second end
             match self._request, line.event:
                 case (requests.RunRequest(run=number), events.RunDone(run=run)) | (
                     requests.AnswerRequest(run=number),
@@ -402,12 +402,12 @@ class Live:
         worker.close(grace=0)
         self._kill_at = None
         kind, devices = self._worker_kind
-        if isinstance(request, requests.RunRequest) and not devices:  # the next run finds another one ready
+        if isinstance(request, requests.RunRequest) and not devices:  # the next run then finds another worker ready
             device = request.experiment.runs_on
             self._start_worker(kind).send(requests.PrepareRequest(device.backend, device.index))
 
     def _tell_end(self, request: requests.Work | None, os_error_reason: str) -> None:
-        """End a pending run or summary."""
+        """Send the end of a pending run or summary."""
         if isinstance(request, requests.RunRequest | requests.AnswerRequest):
             self.emit(requests.last_word(request, self.now, "cancelled", os_error_reason))
 
@@ -421,7 +421,7 @@ class Live:
             self.emit(event)
 
     def publish(self, line: Line) -> None:
-        """Record a line, hand it to the sinks, and fold its event into the model."""
+        """Record a line, pass it to the sinks, and apply its event to the model."""
         if not self._identify:
             line = anonymous(line)
         self._run_lines = current_run_lines(self._run_lines, line, self.model.current)
@@ -430,7 +430,7 @@ class Live:
             self.keeper.write(line)
             if self.keeper.error is not None:
                 failure, self.ended, self.keeper = os_error_reason(self.keeper.error), self.keeper, None
-                self.emit(events.Notice(t=self.now, level="error", text=f"this session is no longer kept: {failure}"))
+                self.emit(events.Notice(t=self.now, level="error", text=f"this session is no longer saved: {failure}"))
         if self.recorder is not None:
             self.recorder.write(line)
             if self.recorder.failure is not None:

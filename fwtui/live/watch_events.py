@@ -1,4 +1,4 @@
-"""What the loop that judges saves is made of: noticing a save, compiling, and the lines that report on it."""
+"""The parts of the watch loop: detection of a save, compilation, and the lines that report on it."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from fwtui.stream.kernel_tests import REST, Compiled, CompileRequest, Finding, O
 from fwtui.stream.run import Run
 from fwtui_kernels.own import files_of
 
-POLL_SECONDS = 0.05  # seconds between two looks
+POLL_SECONDS = 0.05  # seconds between two checks of the files
 State = tuple[tuple[str, int, int, int], ...]
-SECONDS = 30.0  # that a compiler may take
-# what a line is about
+SECONDS = 30.0  # limit of a compilation
+# the kinds of report lines
 COMPILED, DERIVED, PLAN, CASE, VERDICT = "compiled", "derived", "plan", "case", "verdict"
 TIME, LINE, REASON, HINT, NOTE = "time", "line", "reason", "hint", "note"
 
 
 class FileWatcher:
-    """A kernel's file and those beside it; until the first take() they count as changed."""
+    """A kernel's file and those next to it; until the first take() they count as changed."""
 
     def __init__(self, path: Path, sleep: Callable[[float], object] = time.sleep):
         self.path = path
@@ -39,20 +39,20 @@ class FileWatcher:
 
     @property
     def changed(self) -> bool:
-        """Whether the files differ from those of the last take(). False while the file is missing, as many editors save."""
+        """True if the files differ from those of the last take(). False while the file is missing, as in many editors' saves."""
         state = self._state()
         return bool(state) and state != self._taken
 
     def take(self) -> None:
-        """Remember the files as they are now."""
+        """Store the state of the files."""
         self._taken = self._state()
 
     def wait(self, ended: Event) -> bool:
-        """Wait until the files have changed and are at rest, and take them; returns False if `ended` is set first."""
+        """Wait until the files have changed and are stable, and take them; return False if `ended` is set first."""
         while not ended.is_set():
             state = self._state()
             self._sleep(POLL_SECONDS)
-            # a file that is still being written differs at the next look
+            # a file that is still being written differs at the next check
             if state and state != self._taken and state == self._state():
                 self._taken = state
                 return True
@@ -61,14 +61,14 @@ class FileWatcher:
     def _state(self) -> State:
         try:
             states = ((file.name, file.stat()) for file in files_of(self.path))
-            # copied times and sizes may be those of other contents; the time of the last change of a file cannot be set
+            # copied times and sizes may belong to other contents; the change time (ctime) of a file cannot be set
             return tuple((name, state.st_ctime_ns, state.st_ino, state.st_size) for name, state in states)
         except OSError:
             return ()
 
 
 class SaveEvent(Event):
-    """What stops a judgement: the next save, an explicit stop, or the end of the program."""
+    """An event that stops a check: the next save, an explicit stop, or the end of the program."""
 
     def __init__(self, watched: FileWatcher, ended: Event):
         super().__init__()
@@ -86,7 +86,7 @@ def compiler() -> ChildProcess:
 def compile_kernel(
     request: CompileRequest, stop: Event | None = None, start: Callable[[], ChildProcess] = compiler
 ) -> Compiled | None:
-    """What the compiler says; None if it did not answer, or if another thread sets `stop`."""
+    """Return the compiler's result; None if it did not answer, or if another thread sets `stop`."""
     try:
         return msgspec.json.decode(start().finish(SECONDS, request, stop).stdout, type=Compiled)
     except (OSError, msgspec.MsgspecError):
@@ -94,35 +94,35 @@ def compile_kernel(
 
 
 def architecture(capability: tuple[int, int]) -> str:
-    """As compilers call it: sm_90."""
+    """Return the compilers' name for it: sm_90."""
     return "sm_{}{}".format(*capability)
 
 
 def parse_architecture(text: str) -> tuple[int, int]:
-    """The compute capability of an architecture. Raises Refused for an unknown one."""
+    """Return the compute capability of an architecture. Raises Refused for an unknown one."""
     match = re.fullmatch(r"(?:sm_?)?(\d{1,2})\.?(\d)a?", text)
     capability = (int(match[1]), int(match[2])) if match else (0, 0)
     if capability not in TABLE:
         names = ", ".join(map(architecture, TABLE))
-        raise Refused(f"{quoted(text)} is no architecture of a GPU that is known here; choose one of {names}")
+        raise Refused(f"{quoted(text)} is not a supported GPU architecture; choose one of {names}")
     return capability
 
 
 class Report(NamedTuple):
-    """One line, and what it is made of."""
+    """One report line and its data."""
 
     about: str
     sentence: str
     finding: Finding | None = None
-    seconds: float | None = None  # of one pass at n
-    right: bool | None = None  # where that is the question
-    used: OperationResources | None = None  # what the compiler gave an operation
+    seconds: float | None = None  # of one repetition at n
+    right: bool | None = None  # None if the line has no outcome
+    used: OperationResources | None = None  # compiled resources of an operation
 
 
 class CheckStart(NamedTuple):
-    """A save is being judged; what was said of the one before is over."""
+    """A check of a save begins; the reports on the previous save are complete."""
 
-    number: int  # of judgements in this sitting
+    number: int  # of checks in this session
 
 
 class CheckEnd(NamedTuple):
@@ -130,19 +130,19 @@ class CheckEnd(NamedTuple):
 
     verdict: str
     right: bool
-    tried: bool  # whether any graph was tried, and nothing that the device lacks kept it from that
-    seconds: float | None = None  # of one pass at n; None if it was not timed, or is not right
+    tested: bool  # True if the test of the kernel had an outcome
+    seconds: float | None = None  # of one repetition at n; None if it was not timed, or is not right
 
 
 class Superseded(NamedTuple):
-    """The file was saved again before all was said."""
+    """The file was saved again before the check was complete."""
 
 
 WatchUpdate = Report | CheckStart | CheckEnd | Superseded
 
 
 def hotspot(run: Run, path: Path) -> str | None:
-    """The line of the user's file with the most samples of the phase that takes longest, in words; None if there is none."""
+    """Describe the line of the user's file with the most samples of the slowest phase; None if there is none."""
     samples = main_samples(run)
     listing = run.listing(samples.op) if samples is not None else None
     if samples is None or listing is None:
@@ -152,7 +152,7 @@ def hotspot(run: Run, path: Path) -> str | None:
 
 
 def compile_reports(compiled: Compiled | None, capability: tuple[int, int]) -> Iterator[Report]:
-    """What the compiler says of each operation."""
+    """Yield the compiled resources of each operation."""
     arch = architecture(capability)
     if compiled is None or compiled.lacking:
         why = sanitise(compiled.lacking) if compiled is not None else "the compiler did not answer"
@@ -163,11 +163,11 @@ def compile_reports(compiled: Compiled | None, capability: tuple[int, int]) -> I
 
 
 def derived_reports(compiled: Compiled | None, capability: tuple[int, int]) -> Iterator[Report]:
-    """What follows from the instructions of the phase that does most, of every operation without one."""
+    """Yield conclusions from the instructions of the remainder phase, or of every operation without one."""
     used = compiled.used if compiled is not None else ()
     for one in [one for one in used if one.phase == REST] or used:
-        if one.listing is not None and (words := derived(one.listing)):
-            yield Report(DERIVED, f"{architecture(capability)}: {sanitise(one.op)}: {words}")
+        if one.listing is not None and (text := derived(one.listing)):
+            yield Report(DERIVED, f"{architecture(capability)}: {sanitise(one.op)}: {text}")
 
 
 def _used(used: OperationResources) -> str:

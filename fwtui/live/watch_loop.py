@@ -1,7 +1,7 @@
-"""What came of a save: a kernel's file compiled, checked, tried on small graphs and timed, told line by line as it is known.
+"""The check of each save: compile, test and time a kernel's file, and report each result as soon as it exists.
 
-`WatchLoop` is what `fwtui watch` and the dashboard's screen both run, each in one thread; what it runs of the user's is in
-processes of their own.
+`WatchLoop` is the loop of `fwtui watch` and of the dashboard's screen, each in one thread. Code of the user runs only in
+separate processes.
 """
 
 from __future__ import annotations
@@ -74,21 +74,21 @@ from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.own import begun_from, text_of
 
-BASELINES = {"cuda": "naive", "cpu": "serial"}  # what is compared with where a file does not say which rung it was made from
-DEFAULT_N = 512  # vertices at which it is timed unless asked otherwise
-BUDGET = 0.5  # seconds of passes of one timed run
-TIMED_SECONDS = 60.0  # that a timed run may take, the making of its graph and its check included
+BASELINES = {"cuda": "naive", "cpu": "serial"}  # compared with if the file does not name the rung that it was made from
+DEFAULT_N = 512  # default number of vertices of a timed run
+BUDGET = 0.5  # seconds of repetitions of one timed run
+TIMED_SECONDS = 60.0  # limit of a timed run, including the generation and the verification of its graph
 MAX_HINTS = 3
 
 
 class WatchRequest(NamedTuple):
-    """What is watched, and how it is judged."""
+    """The watched file, and the settings of its checks."""
 
     path: Path
     name: str
     device: DeviceId
-    capability: tuple[int, int]  # of the GPU that it is compiled for
-    n: int = 0  # 0: the usual one where there is a clock
+    capability: tuple[int, int]  # of the GPU to compile for
+    n: int = 0  # 0: DEFAULT_N on devices with a clock
     tile: int = 0
 
     @property
@@ -97,27 +97,27 @@ class WatchRequest(NamedTuple):
 
 
 class TimedSave(NamedTuple):
-    """A save that was right, and the seconds of one pass."""
+    """A save that was right, and the seconds of one repetition."""
 
     number: int
     seconds: float
 
 
 class Benchmarks:
-    """Times of the kernel and of its rivals, in a live session of its own whose worker stays warm."""
+    """Times of the kernel and of its rivals, in a separate live session whose worker stays warm."""
 
     def __init__(
         self, request: WatchRequest, live: Callable[[], Live], busy: Callable[[], bool] = lambda: False, samples: str = OFF
     ):
-        """`busy` says whether something else is being timed, which would disturb it and be disturbed.
+        """`busy()` is True while something else is timed: both timings would be disturbed.
 
-        `samples` is whether the kernel's warps are sampled, as the setting of that name.
+        `samples` is the setting of that name for the kernel's PC samples.
         """
         self._request = request
         self._make = live
         self._busy = busy
         self._samples = samples
-        self._noted = ""  # why nothing was sampled, said once
+        self._noted = ""  # the reason for missing samples, reported once
         self._live: Live | None = None
         self._rivals: dict[tuple[object, ...], Run] = {}
 
@@ -132,7 +132,7 @@ class Benchmarks:
         if device.simulated:
             return
         if self._busy():
-            yield Report(NOTE, "not timed: a run is going on; save again when it has ended")
+            yield Report(NOTE, "not timed: another run is in progress; save again after it has ended")
             return
         mine = Experiment(
             kernel=kernel.id,
@@ -151,27 +151,27 @@ class Benchmarks:
             sentence = f"n = {mine.n}: {how}"
             yield Report(CASE, sentence, Finding(case=f"n = {mine.n}", outcome=WRONG, sentence=sentence, n=mine.n), right=False)
             return
-        words = f"n = {mine.n}: {units.duration(run.seconds)}, {units.rate(run.rate)}"
+        text = f"n = {mine.n}: {units.duration(run.seconds)}, {units.rate(run.rate)}"
         if last is not None:
-            words += f"; {units.gain(last.seconds / run.seconds)} speedup over save {last.number}"
+            text += f"; {units.gain(last.seconds / run.seconds)} speedup over save {last.number}"
         seconds = run.seconds
-        yield Report(TIME, words, seconds=seconds)
+        yield Report(TIME, text, seconds=seconds)
         run = self._with_samples(run, stop)
         if stop.is_set():
             return
         yield from self._lines(run)
         first = parent if parent in registry() and registry()[parent].backend == kernel.backend else BASELINES[kernel.backend]
         baseline = None
-        for name, what in ((first, "the rung it was made from" if first == parent else ""), (AUTO.id, "the best rung here")):
+        for name, what in ((first, "the rung it was made from" if first == parent else ""), (AUTO.id, "the fastest rung here")):
             rival = self._rival(Experiment(kernel=name, n=mine.n, dtype=mine.dtype, budget=BUDGET, device=mine.device), stop)
             if rival is None or rival.seconds is None:
                 continue
             baseline = baseline or rival
             rival_name = f"{rival.experiment.kernel}{f', {what}' if what else ''}"
             gained, took = rival.seconds / seconds, f" ({units.duration(rival.seconds)})"
-            words = f"{units.gain(gained)} speedup over {rival_name}{took}"
+            text = f"{units.gain(gained)} speedup over {rival_name}{took}"
             yield Report(
-                TIME, words if gained >= 1 else f"{rival_name}{took}{',' * bool(what)} is {units.gain(1 / gained)} as fast"
+                TIME, text if gained >= 1 else f"{rival_name}{took}{',' * bool(what)} is {units.gain(1 / gained)} as fast"
             )
         model = self._source.model
         why = explain(ComparedRun(model, run), ComparedRun(model, baseline) if baseline is not None else None).sentence()
@@ -181,14 +181,14 @@ class Benchmarks:
             yield Report(HINT, str(hint._replace(source="")))
 
     def _with_samples(self, run: Run, stop: Event) -> Run:
-        """The run once its warps were sampled, or once that was stopped. The next ones are only timed."""
+        """Return the run after its warps were sampled or the sampling was stopped. Later runs are only timed."""
         live, end = self._source, time.monotonic() + TIMED_SECONDS
         finish(live, lambda: live.cancel() if stop.is_set() or time.monotonic() > end else None)
         live.warp_sampling.wanted = OFF
         return live.model.runs[run.id]
 
     def _lines(self, run: Run) -> Iterator[Report]:
-        """The line of the user's file with the most samples, or why there are none."""
+        """Yield the line of the user's file with the most samples, or the reason why there is none."""
         if (line := hotspot(run, self._request.path)) is not None:
             yield Report(LINE, line)
         elif run.sampled is not None and run.sampled.note not in ("", self._noted):
@@ -196,7 +196,7 @@ class Benchmarks:
             yield Report(NOTE, f"not sampled: {self._noted}")
 
     def _rival(self, experiment: Experiment, stop: Event) -> Run | None:
-        """A rung's run, which is measured once; None if it takes no such graph."""
+        """Return a rung's run, which is measured once; None if the rung does not support the graph."""
         with suppress(Refused):
             settled = self._source.settled(experiment)
             key = identity(settled)
@@ -212,29 +212,29 @@ class Benchmarks:
     def _source(self) -> Live:
         if self._live is None:
             self._live = self._make()
-            self._live.record_source = True  # nothing of it is kept, and the lines are shown to whom they belong
+            self._live.record_source = True  # the source is shown only to its owner, and never stored
         return self._live
 
     def _run(self, experiment: Settled, stop: Event, enough: Callable[[Run], bool] = lambda run: False) -> Run | None:
-        """The run at its end, or once it is enough; None if it was stopped. Raises Refused."""
+        """Return the run at its end, or once `enough(run)`; None if it was stopped. Raises Refused."""
         live, stopped, end = self._source, False, time.monotonic() + TIMED_SECONDS
-        if live.busy:  # with samples that nobody waited for
+        if live.busy:  # with samples that are no longer needed
             live.cancel()
             finish(live)
 
-        def meanwhile() -> None:
+        def on_wait() -> None:
             nonlocal stopped
             if not stopped and (stop.is_set() or time.monotonic() > end):
                 stopped = True
                 live.cancel()
 
         number = live.start(experiment)
-        finish(live, meanwhile, lambda: number in live.model.runs and enough(live.model.runs[number]))
+        finish(live, on_wait, lambda: number in live.model.runs and enough(live.model.runs[number]))
         return None if stopped else live.model.runs.get(number)
 
 
 class CheckProcesses:
-    """Compiling and trying the file, each in a process that was started ahead of it and ends with it."""
+    """Compilation and tests of the file, each in a process that was started in advance and ends with its request."""
 
     def __init__(self, request: WatchRequest):
         self._request = request
@@ -242,7 +242,7 @@ class CheckProcesses:
         self._trials = Standby(lambda: KernelTestProcess(request.device))
 
     def prepare(self) -> None:
-        """Have processes wait for the next save: they take longer to start than to work."""
+        """Start processes for the next save: they take longer to start than to work."""
         self._compilers.prepare()
         self._trials.prepare()
 
@@ -265,7 +265,7 @@ class CheckProcesses:
         )
 
     def run_sanitizer(self, stop: Event) -> Iterator[Finding]:
-        """What races and reaches out of bounds, where there is a GPU to tell."""
+        """Yield races and accesses out of bounds, if there is a GPU."""
         request = self._request
         if request.simulated or kernel_named(admit(request.path)).backend == "cpu":
             return
@@ -275,47 +275,47 @@ class CheckProcesses:
 
 
 class WatchLoop:
-    """One file, judged at each save."""
+    """The loop over the saves of one file."""
 
     def __init__(
-        self, request: WatchRequest, times: Benchmarks, watched: FileWatcher | None = None, attempts: CheckProcesses | None = None
+        self, request: WatchRequest, times: Benchmarks, watched: FileWatcher | None = None, checks: CheckProcesses | None = None
     ):
         self.request = request
         self.watched = watched or FileWatcher(request.path)
         self._last: TimedSave | None = None
         self._times = times
-        self._attempts = attempts or CheckProcesses(request)
+        self._checks = checks or CheckProcesses(request)
 
     def run(self, ended: Event, once: bool = False) -> Generator[WatchUpdate, None, None]:
-        """Judge each save, from what is there now on, until `ended` is set; with `once` only what is there."""
+        """Check each save, starting with the present file, until `ended` is set; with `once`, only the present file."""
         for number in count(1):
-            self._attempts.prepare()
+            self._checks.prepare()
             if not self.watched.wait(ended):
                 return
             yield CheckStart(number)
-            yield from self._judged(number, ended)
+            yield from self._check_save(number, ended)
             if once and not self.watched.changed:
                 return
 
     def close(self) -> None:
-        self._attempts.close()
+        self._checks.close()
         self._times.close()
 
-    def _judged(self, number: int, ended: Event) -> Iterator[WatchUpdate]:
+    def _check_save(self, number: int, ended: Event) -> Iterator[WatchUpdate]:
         stop = SaveEvent(self.watched, ended)
         request, parent, last = self.request, "", self._last
         with suppress(OSError):  # the compiler reports a file that cannot be read
             parent = begun_from(text_of(request.path))
         findings: list[Finding] = []
         seconds, right, compiled = None, False, False
-        for report in self._tried(stop, ended):
+        for report in self._test_save(stop, ended):
             yield report
             compiled = compiled or report.used is not None
             if report.finding is not None:
                 findings.append(report.finding)
         if not stop.is_set():
             sentence, right = verdict(findings), _right(findings)
-            yield Report(VERDICT, sentence, right=right if _tried(findings) else None)
+            yield Report(VERDICT, sentence, right=right if _has_outcome(findings) else None)
             for report in self._timed(last, parent, stop) if right else ():
                 yield report
                 seconds = report.seconds or seconds
@@ -330,15 +330,15 @@ class WatchLoop:
         sentence, right = verdict(findings), _right(findings)
         if right and seconds is not None:
             self._last = TimedSave(number, seconds)
-        yield CheckEnd(sentence, right, _tried(findings), seconds if right else None)
-        self._attempts.prepare()  # a save need not wait for what is slow now
+        yield CheckEnd(sentence, right, _has_outcome(findings), seconds if right else None)
+        self._checks.prepare()  # the slow start must not delay the next save
         if compiled:
-            yield from derived_reports(self._attempts.compiled(stop, listing=True), request.capability)
-            self._attempts.prepare()
+            yield from derived_reports(self._checks.compiled(stop, listing=True), request.capability)
+            self._checks.prepare()
         if not _launched(findings):
             return
         with suppress(Refused):  # the test run has already reported it
-            for finding in self._attempts.run_sanitizer(stop):
+            for finding in self._checks.run_sanitizer(stop):
                 yield Report(CASE, finding.sentence, finding, right=None if finding.outcome == UNRELIABLE else finding.fine)
                 findings.append(finding)
         if right and not _right(findings):
@@ -347,12 +347,12 @@ class WatchLoop:
             yield Report(VERDICT, sentence, right=False)
             yield CheckEnd(sentence, False, True)
 
-    def _tried(self, stop: Event, ended: Event) -> Iterator[Report]:
+    def _test_save(self, stop: Event, ended: Event) -> Iterator[Report]:
         request = self.request
         enough = SaveEvent(self.watched, ended)
-        # both take their time, and the compiler's words come first
-        thread, findings = _ahead(self._attempts.findings(enough))
-        compiled = self._attempts.compiled(stop)
+        # both are slow, and the compiler's reports come first
+        thread, findings = _ahead(self._checks.findings(enough))
+        compiled = self._checks.compiled(stop)
         if compiled is not None and compiled.wrong:
             enough.set()
             yield Report(COMPILED, compiled.wrong, Finding(case=LOADING, outcome=BROKEN, sentence=compiled.wrong), right=False)
@@ -363,7 +363,7 @@ class WatchLoop:
             of_gpu = compiled is not None and compiled != Compiled()
             if of_gpu and request.simulated and request.n > SIMULATOR_MAX_N:
                 limits = f"the simulator takes at most {SIMULATOR_MAX_N} vertices and has no clock"
-                yield Report(NOTE, f"n = {request.n} is left out: {limits}")
+                yield Report(NOTE, f"n = {request.n} is skipped: {limits}")
         for finding in findings:
             about = NOTE if finding.outcome == PRINTED else PLAN if finding.case in (PLANNING, LOADING) else CASE
             right = None if finding.outcome in (UNRELIABLE, PRINTED) else finding.fine
@@ -377,23 +377,23 @@ class WatchLoop:
 
 
 def _right(findings: Sequence[Finding]) -> bool:
-    """Whether graphs were tried, and nothing was found."""
+    """Return True if graphs were tested, and no problem was found."""
     return any(finding.n and finding.outcome == RIGHT for finding in findings) and all(finding.fine for finding in findings)
 
 
-def _tried(findings: Sequence[Finding]) -> bool:
-    """Whether they say anything of the kernel, right or wrong."""
+def _has_outcome(findings: Sequence[Finding]) -> bool:
+    """Return True if the findings describe the kernel, right or wrong."""
     return _right(findings) or any(not finding.fine for finding in findings)
 
 
 def _launched(findings: Sequence[Finding]) -> bool:
-    """Whether the kernel ran on a graph, and would come to an end again."""
+    """Return True if the kernel ran on a graph without hanging."""
     ran = any(finding.case not in (LOADING, PLANNING) and finding.outcome != LEFT_OUT for finding in findings)
     return ran and all(finding.outcome != TIMED_OUT for finding in findings)
 
 
 def _ahead(findings: Iterator[Finding]) -> tuple[Thread, Iterator[Finding]]:
-    """A thread that looks for findings while nobody asks for them, and what it finds."""
+    """Collect findings in a thread; return the thread and an iterator over its findings."""
     found: SimpleQueue[Finding | None] = SimpleQueue()
 
     def find() -> None:
@@ -403,7 +403,7 @@ def _ahead(findings: Iterator[Finding]) -> tuple[Thread, Iterator[Finding]]:
         finally:
             found.put(None)
 
-    thread = Thread(target=find, name="trial", daemon=True)
+    thread = Thread(target=find, name="kernel test", daemon=True)
     thread.start()
     return thread, iter(found.get, None)
 
@@ -411,7 +411,7 @@ def _ahead(findings: Iterator[Finding]) -> tuple[Thread, Iterator[Finding]]:
 def resolve_watch_request(
     path: Path, name: str, device: str, capability: tuple[int, int] | None, n: int, tile: int
 ) -> WatchRequest:
-    """With what this machine has where nothing was said: its GPU, else the simulator and sm_90."""
+    """Return the request, by default for this machine's GPU, else for the simulator and sm_90."""
     device_id = DeviceId.parse(device)
     if device_id.backend == "auto":
         device_id = FIRST_GPU if hardware.gpu_present() else DeviceId("simulator")

@@ -64,9 +64,9 @@ def _choices(experiment: Experiment) -> Iterator[Experiment]:
     else:
         n = TYPICAL[backend] if experiment.file else experiment.n
         nonnegative = not experiment.file and experiment.low >= 0 and not experiment.negative
-        trials = [] if device.simulated or n < 1 else tuning_table.load(device)
+        results = [] if device.simulated or n < 1 else tuning_table.load(device)
         # auto never chooses a user's kernel
-        configs = [(t.config, MEASURED) for t in tuning_table.fastest(trials, n, experiment.dtype, nonnegative) if not t.code]
+        configs = [(t.config, MEASURED) for t in tuning_table.fastest(results, n, experiment.dtype, nonnegative) if not t.code]
         configs += [(Config(kernel=kernel.id), KNOWN) for kernel in in_order(backend, experiment.dtype)]
     return (changed(config.applied(experiment), auto=why) for config, why in configs)
 

@@ -13,4 +13,4 @@ def kernel_files() -> dict[Path, str]:
     folder = settings.load().text("kernel_folder")
     files = sorted(Path(folder).expanduser().absolute().glob("*.py")) if folder else []
     abouts = {file.resolve(): about(file) for file in files}
-    return {file: words for file, words in abouts.items() if words is not None}
+    return {file: about for file, about in abouts.items() if about is not None}

@@ -42,7 +42,7 @@ class Key(NamedTuple):
     """A setting: its name, its default and its parser."""
 
     name: str
-    usual: str
+    default: str
     help: str
     read: Callable[[str], object]  # raises Refused
 
@@ -59,12 +59,12 @@ class Value(NamedTuple):
     where: str = ""  # the option, the variable, or the file
 
 
-def _one_of(name: str, words: Sequence[str], having: Sequence[Option] = ()) -> Callable[[str], object]:
+def _one_of(name: str, choices: Sequence[str], having: Sequence[Option] = ()) -> Callable[[str], object]:
     """Return a parser that accepts one of the values, or a value of any of these options."""
 
     def read(text: str) -> object:
-        if text not in words and not any(option.read(text) in option.values for option in having):
-            offered = " or ".join(words) if len(words) == 2 else ", ".join(words)
+        if text not in choices and not any(option.read(text) in option.values for option in having):
+            offered = " or ".join(choices) if len(choices) == 2 else ", ".join(choices)
             raise Refused(f"{name} {quoted(text)} is not supported; choose {offered}")
         return text
 
@@ -85,10 +85,10 @@ def _of_some_kernel(one: Field) -> Callable[[str], object]:
     offered = one.choices
 
     def read(text: str) -> object:
-        words = dict.fromkeys(word for k in registry().values() for s in (False, True) for word in offered(k, s))
+        choices = dict.fromkeys(word for k in registry().values() for s in (False, True) for word in offered(k, s))
         changes = one.read(text)
-        if text not in words:
-            raise Refused(f"{one.name} {quoted(text)} is not supported by any kernel; {suggest(text, words)}")
+        if text not in choices:
+            raise Refused(f"{one.name} {quoted(text)} is not supported by any kernel; {suggest(text, choices)}")
         return changes
 
     return read
@@ -129,7 +129,7 @@ class Settings:
 
     def value(self, key: str) -> Value:
         """Return the effective value of a key of all_keys()."""
-        return self.values.get(key) or Value(all_keys()[key].usual, "default")
+        return self.values.get(key) or Value(all_keys()[key].default, "default")
 
     def text(self, key: str) -> str:
         return self.value(key).text
@@ -160,15 +160,15 @@ class Settings:
             self.path, {**self.values, **{name: Value(text, "option", f"--{name}") for name, text in overrides.items()}}
         )
 
-    def experiment(self, usual: Experiment, simulated: Callable[[Kernel], bool], kernel: str = "") -> Experiment:
+    def experiment(self, default: Experiment, simulated: Callable[[Kernel], bool], kernel: str = "") -> Experiment:
         """Return the experiment with the user's preferences, for `kernel` or the preferred one; open choices stay open.
 
         A value that the kernel does not support becomes the kernel's default: a preferred tile of 64 must not reject a
         kernel that has only 32. `simulated(kernel)` is True if the kernel would run in the simulator.
         """
-        chosen_kernel = kernel_named(kernel or self.kernel or usual.kernel)
+        chosen_kernel = kernel_named(kernel or self.kernel or default.kernel)
         most = min(chosen_kernel.max_n, defaults(False).n) if chosen_kernel.backend == "cpu" else chosen_kernel.max_n
-        experiment = changed(for_kernel(usual, chosen_kernel), n=min(usual.n, most))
+        experiment = changed(for_kernel(default, chosen_kernel), n=min(default.n, most))
         for one in FIELDS[1:]:
             value = self.values.get(EXPERIMENT + one.name)
             if value is not None and (one.choices is None or value.text in one.choices(chosen_kernel, simulated(chosen_kernel))):

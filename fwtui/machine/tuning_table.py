@@ -58,10 +58,10 @@ class Config(Struct, frozen=True, kw_only=True):
         return changed(experiment, **fields, options=dict(self.options))
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """A label such as: tile 64, order 1, graph."""
-        words = [f"tile {self.tile}"] * bool(self.tile) + [f"{name} {value}" for name, value in self.options]
-        return ", ".join([*words, *([self.launch] if self.launch not in ("", "eager") else [])]) or "-"
+        parts = [f"tile {self.tile}"] * bool(self.tile) + [f"{name} {value}" for name, value in self.options]
+        return ", ".join([*parts, *([self.launch] if self.launch not in ("", "eager") else [])]) or "-"
 
 
 def config_of(source: Experiment | TuningResult) -> Config:
@@ -75,14 +75,14 @@ def load(device: DeviceId) -> list[TuningResult]:
     return device_cache.read(KIND, device, msgspec.json.Decoder(list[TuningResult]).decode) or []
 
 
-def save(trials: Iterable[TuningResult], device: DeviceId) -> bool:
+def save(results: Iterable[TuningResult], device: DeviceId) -> bool:
     """Store the results; return False if that failed."""
-    return device_cache.write(KIND, device, msgspec.json.encode(list(trials)))
+    return device_cache.write(KIND, device, msgspec.json.encode(list(results)))
 
 
-def fastest(trials: Iterable[TuningResult], n: int, dtype: str, nonnegative: bool) -> Sequence[TuningResult]:
+def fastest(results: Iterable[TuningResult], n: int, dtype: str, nonnegative: bool) -> Sequence[TuningResult]:
     """Return the results for this size, fastest first: from the nearest measured size, weights of the same sign preferred."""
-    timed = [t for t in trials if t.dtype == dtype and t.seconds]
+    timed = [t for t in results if t.dtype == dtype and t.seconds]
     timed = [t for t in timed if t.nonnegative == nonnegative] or timed
     most = max((t.n for t in timed), default=0)
     near = [t for t in timed if n > most or max(t.n, n) <= REACH * min(t.n, n)]

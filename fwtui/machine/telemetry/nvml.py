@@ -64,11 +64,11 @@ class Nvml:
 
         Raises GpuLost when the GPU is gone. A function that the driver lacks is not called again.
         """
-        ask = getattr(self._library, function, None)
-        if ask is None or function in self._unknown:
+        query = getattr(self._library, function, None)
+        if query is None or function in self._unknown:
             return None, "unknown to this driver"
         try:
-            answer = ask(*arguments)
+            answer = query(*arguments)
         except self._library.NVMLError as error:
             code = getattr(error, "value", None)
             if code == _GPU_IS_LOST:
@@ -132,11 +132,11 @@ class Gpu:
         self.nvml = nvml
         self._energy_at: float | None = None
         self._energy_first: float | None = None
-        self.uuid: str = self.ask("UUID", "nvmlDeviceGetUUID", handle) or ""
+        self.uuid: str = self.query("UUID", "nvmlDeviceGetUUID", handle) or ""
         self.gpm = Gpm(self)
         self.nvlink = NvLink(self)
 
-    def ask(self, what: str, function: str, *arguments: Any) -> Any:
+    def query(self, what: str, function: str, *arguments: Any) -> Any:
         """Return the result of an NVML function, or None; store the first reason under `what` unless that is empty."""
         if self.lost:
             return None
@@ -151,25 +151,25 @@ class Gpu:
 
     def facts(self) -> Device:
         """Return the constant facts. Peak memory bandwidth counts both clock edges: 2 x clock x width / 8."""
-        ask, handle = self.ask, self.handle
-        memory = ask("memory size", "nvmlDeviceGetMemoryInfo", handle)
-        width = count(ask("memory bus width", "nvmlDeviceGetMemoryBusWidth", handle))
-        memory_clock = in_unit(ask("memory clock limit", "nvmlDeviceGetMaxClockInfo", handle, _MEMORY), 1.0)
-        cuda = ask("CUDA version", "nvmlSystemGetCudaDriverVersion")
-        capability = ask("compute capability", "nvmlDeviceGetCudaComputeCapability", handle)
-        attributes = ask("", "nvmlDeviceGetAttributes", handle)  # only a MIG slice reports it
+        query, handle = self.query, self.handle
+        memory = query("memory size", "nvmlDeviceGetMemoryInfo", handle)
+        width = count(query("memory bus width", "nvmlDeviceGetMemoryBusWidth", handle))
+        memory_clock = in_unit(query("memory clock limit", "nvmlDeviceGetMaxClockInfo", handle, _MEMORY), 1.0)
+        cuda = query("CUDA version", "nvmlSystemGetCudaDriverVersion")
+        capability = query("compute capability", "nvmlDeviceGetCudaComputeCapability", handle)
+        attributes = query("", "nvmlDeviceGetAttributes", handle)  # only a MIG slice reports it
         return Device(
             t=0.0,
-            name=ask("name", "nvmlDeviceGetName", handle) or "",
+            name=query("name", "nvmlDeviceGetName", handle) or "",
             uuid=self.uuid,
-            driver=ask("driver version", "nvmlSystemGetDriverVersion") or "",
+            driver=query("driver version", "nvmlSystemGetDriverVersion") or "",
             cuda=f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else "",
             compute_capability=tuple(capability) if capability else None,
             multiprocessors=count(attributes.multiprocessorCount) if attributes is not None else None,
             memory_bytes=count(memory.total) if memory is not None else None,
             peak_bytes_per_second=2 * memory_clock * 1e6 * width / 8 if memory_clock and width else None,
-            max_clock_mhz=in_unit(ask("clock limit", "nvmlDeviceGetMaxClockInfo", handle, _SM), 1.0),
-            power_limit_watts=in_unit(ask("power limit", "nvmlDeviceGetEnforcedPowerLimit", handle), 1e-3),
+            max_clock_mhz=in_unit(query("clock limit", "nvmlDeviceGetMaxClockInfo", handle, _SM), 1.0),
+            power_limit_watts=in_unit(query("power limit", "nvmlDeviceGetEnforcedPowerLimit", handle), 1e-3),
             nvlink_peak_bytes_per_second=self.nvlink.peak,
             pcie_peak_bytes_per_second=self._pcie_peak(),
             note="; ".join(f"no {what}: {why}" for what, why in self.reasons.items()),
@@ -177,13 +177,13 @@ class Gpu:
 
     def fields(self, *identities: tuple[int, int]) -> list[int | None]:
         """Return integers by field and scope; None for each that this GPU lacks."""
-        answers = self.ask("", "nvmlDeviceGetFieldValues", self.handle, list(identities))
+        answers = self.query("", "nvmlDeviceGetFieldValues", self.handle, list(identities))
         return [None] * len(identities) if answers is None else [None if one.nvmlReturn else one.value.ullVal for one in answers]
 
     def _pcie_peak(self) -> float | None:
         """Return the bytes per second in both directions together, for the GPU in its slot."""
-        lane = _PCIE_LANE.get(self.ask("", "nvmlDeviceGetMaxPcieLinkGeneration", self.handle))
-        lanes = count(self.ask("", "nvmlDeviceGetMaxPcieLinkWidth", self.handle))
+        lane = _PCIE_LANE.get(self.query("", "nvmlDeviceGetMaxPcieLinkGeneration", self.handle))
+        lanes = count(self.query("", "nvmlDeviceGetMaxPcieLinkWidth", self.handle))
         return 2 * lane * lanes if lane and lanes else None
 
     def read(self, now: float, slow: bool = True) -> dict[str, Any]:
@@ -191,31 +191,31 @@ class Gpu:
 
         Only GPM reads PCIe traffic: NVML's own call takes 20 ms.
         """
-        ask, handle = self.ask, self.handle
+        query, handle = self.query, self.handle
         counters = self.gpm.read(now)  # first, so that its windows match the interval between samples
         if not self.gpm.supported:
             counters = {"nvlink_bytes_per_second": self.nvlink.read(now, slow)}
         elif not self.nvlink.there:
             counters = {**counters, "nvlink_bytes_per_second": None}
-        utilisation = ask("utilisation", "nvmlDeviceGetUtilizationRates", handle)
-        memory = ask("memory in use", "nvmlDeviceGetMemoryInfo", handle)
+        utilisation = query("utilisation", "nvmlDeviceGetUtilizationRates", handle)
+        memory = query("memory in use", "nvmlDeviceGetMemoryInfo", handle)
         return {
             **counters,
-            "gpu_power_watts": in_unit(ask("power", "nvmlDeviceGetPowerUsage", handle), 1e-3),
+            "gpu_power_watts": in_unit(query("power", "nvmlDeviceGetPowerUsage", handle), 1e-3),
             "gpu_utilisation": share(utilisation.gpu) if utilisation is not None else None,
             "memory_utilisation": share(utilisation.memory) if utilisation is not None else None,
-            "gpu_clock_mhz": in_unit(ask("clock", "nvmlDeviceGetClockInfo", handle, _SM), 1.0),
-            "memory_clock_mhz": in_unit(ask("memory clock", "nvmlDeviceGetClockInfo", handle, _MEMORY), 1.0),
-            "gpu_temperature": within(ask("temperature", "nvmlDeviceGetTemperature", handle, 0), -273, 1000),
+            "gpu_clock_mhz": in_unit(query("clock", "nvmlDeviceGetClockInfo", handle, _SM), 1.0),
+            "memory_clock_mhz": in_unit(query("memory clock", "nvmlDeviceGetClockInfo", handle, _MEMORY), 1.0),
+            "gpu_temperature": within(query("temperature", "nvmlDeviceGetTemperature", handle, 0), -273, 1000),
             "gpu_memory_bytes": count(memory.used) if memory is not None else None,
             "throttle": count(self._throttle()),
             "energy_joules": self._energy(now) if slow else None,
         }
 
     def _throttle(self) -> int | None:
-        mask = self.ask("", "nvmlDeviceGetCurrentClocksEventReasons", self.handle)
+        mask = self.query("", "nvmlDeviceGetCurrentClocksEventReasons", self.handle)
         if mask is None:  # its old name, in drivers before r535
-            mask = self.ask("throttle reasons", "nvmlDeviceGetCurrentClocksThrottleReasons", self.handle)
+            mask = self.query("throttle reasons", "nvmlDeviceGetCurrentClocksThrottleReasons", self.handle)
         return mask
 
     def _energy(self, now: float) -> float | None:
@@ -223,7 +223,7 @@ class Gpu:
         if self._energy_at is not None and now - self._energy_at < SLOW_EVERY:
             return None
         self._energy_at = now
-        joules = in_unit(self.ask("energy", "nvmlDeviceGetTotalEnergyConsumption", self.handle), 1e-3)
+        joules = in_unit(self.query("energy", "nvmlDeviceGetTotalEnergyConsumption", self.handle), 1e-3)
         if joules is None:
             return None
         self._energy_first = joules if self._energy_first is None else self._energy_first
@@ -238,7 +238,7 @@ class Gpm:
 
     def __init__(self, gpu: Gpu) -> None:
         self._gpu = gpu
-        answer = gpu.ask("GPM", "nvmlGpmQueryDeviceSupport", gpu.handle)
+        answer = gpu.query("GPM", "nvmlGpmQueryDeviceSupport", gpu.handle)
         self.supported = bool(answer is not None and answer.isSupportedDevice)
         if answer is not None and not self.supported:
             gpu.reasons["GPM"] = "needs Hopper or later"
@@ -251,12 +251,12 @@ class Gpm:
         if not self.supported or (self._read_at is not None and now - self._read_at < GPM_WINDOW):
             return self._values
         if not self._samples:
-            self._samples = [self._gpu.ask("GPM", "nvmlGpmSampleAlloc") for _ in range(2)]
+            self._samples = [self._gpu.query("GPM", "nvmlGpmSampleAlloc") for _ in range(2)]
             if None in self._samples:
                 self.supported = False
                 return {}
         self._samples.reverse()
-        sample = self._gpu.ask("GPM", "nvmlGpmSampleGet", self._gpu.handle, self._samples[1])
+        sample = self._gpu.query("GPM", "nvmlGpmSampleGet", self._gpu.handle, self._samples[1])
         self._values = self._between() if sample is not None and self._read_at is not None else {}
         self._read_at = now if sample is not None else None
         return self._values
@@ -271,7 +271,7 @@ class Gpm:
         for index, identity in enumerate(identities):
             request.metrics[index].metricId = identity
         request.numMetrics = len(identities)
-        if self._gpu.ask("GPM", "nvmlGpmMetricsGet", request) is None:
+        if self._gpu.query("GPM", "nvmlGpmMetricsGet", request) is None:
             return {}
         answers = zip(identities, request.metrics, strict=False)
         values = {identity: answer.value if answer.nvmlReturn == 0 else None for identity, answer in answers}

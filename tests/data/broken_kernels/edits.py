@@ -132,8 +132,8 @@ EDITS = {
         "            while distance[i, i] == number(0):\n"
         "                distance[i, j] = min(distance[i, j], number(to_k + from_k))",
         "hung",
-        r"n = 1, one vertex: no end within [\d.]+ s, at mine.py:3[34]: a loop that never ends, or threads that wait for others.*",
-        r"n = 1, one vertex: no end within [\d.]+ s: a loop that never ends, or threads that wait for others.*",
+        r"n = 1, one vertex: no end within [\d.]+ s, at mine.py:3[34]: an endless loop, or threads that wait for others.*",
+        r"n = 1, one vertex: no end within [\d.]+ s: an endless loop, or threads that wait for others.*",
     ),
     "no such name": Edit(
         BY_VERTEX,

@@ -160,7 +160,7 @@ def test_a_live_session_measures_once_and_remembers(cache: Path) -> None:
     assert not live.tell_limits(CPU.device_id)
     live.measure_limits(CPU.device_id)
     assert live.busy
-    with pytest.raises(Refused, match="the limit is still being measured"):
+    with pytest.raises(Refused, match="the peak rate is still being measured"):
         live.start(live.settled(Experiment(kernel="serial", n=8)))
     live.drain()
     assert not live.busy and live.model.measured.get(CPU.device_id) == CPU

@@ -68,9 +68,9 @@ def test_counters_are_profiled_separately_and_recorded(monkeypatch: pytest.Monke
     reproduction.count()
     assert reproduction.evidence.counter("katz-kider tile=8", 1024, "gops") == 1024.0
     assert "no counters of blocked-branch: blocked-branch was not run" in said
-    ncu["measure"] = lambda wanted: "ncu is not here"
+    ncu["measure"] = lambda wanted: "ncu was not found"
     reproduction.count()
-    assert said[-1] == "no counters: ncu is not here"
+    assert said[-1] == "no counters: ncu was not found"
 
 
 def test_a_whole_paper_without_a_gpu_and_again_from_its_recording(

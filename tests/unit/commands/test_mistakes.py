@@ -106,7 +106,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["new", "a/b"], "'a/b' does not end in .py, as a kernel's file must; write a/b.py"),
     (["new", "a/b.py"], "there is no folder a to write b.py in; create it or choose another"),
     (["new", "link.py"], "link.py is a link to a file that does not exist; remove the link, or choose another name"),
-    (["watch", "my.py", "--for", "sm_91"], "'sm_91' is no architecture of a GPU that is known here; choose one of sm_50, "),
+    (["watch", "my.py", "--for", "sm_91"], "'sm_91' is not a supported GPU architecture; choose one of sm_50, "),
     (["watch", "my.py", "-n", "many"], "'many'"),
     (["watch", "my.py", "--json"], "--json prints the findings of one check; add --once, and omit --course"),
     (["watch", "my.py", "--device", "moon"], "device 'moon' is neither auto, simulator nor a GPU's number"),

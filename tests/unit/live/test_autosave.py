@@ -175,7 +175,7 @@ def test_going_on_with_a_session_goes_on_with_everything(begin: Callable[[], Liv
     with pytest.raises(Refused, match="is open in another dashboard"):
         autosave.taken_up(found)
     assert [(run.id, run.state) for run in model.runs.values()] == [(1, "done"), (2, "cancelled")]
-    assert model.runs[2].done is not None and "the program ended meanwhile" in model.runs[2].done.message
+    assert model.runs[2].done is not None and "the program ended during the run" in model.runs[2].done.message
     assert second.now > model.runs[1].started and second.experiments[1] == as_it_ran(Experiment(), model.runs[1].device)
     run(second, 3)
     second.close()
@@ -279,7 +279,7 @@ def test_a_full_disk_ends_the_keeping_and_not_the_session(
     monkeypatch.undo()
     assert live.keeper is None and len(live.model.runs) == 2
     (told,) = live.model.log
-    assert told.level == "error" and told.text.startswith("this session is no longer kept: ")
+    assert told.level == "error" and told.text.startswith("this session is no longer saved: ")
     assert load(path).damaged == 0 and len(load(path).lines) > 3
 
 
@@ -307,7 +307,7 @@ def test_a_folder_that_takes_nothing_is_a_warning(data: Path) -> None:
     live = Live(telemetry_hz=0)
     live.keep()
     live.close()
-    assert [(told.level, told.text.partition(":")[0]) for told in live.model.log] == [("warning", "this session is not kept")]
+    assert [(told.level, told.text.partition(":")[0]) for told in live.model.log] == [("warning", "this session is not saved")]
 
 
 def test_idle_telemetry_is_thinned_and_a_runs_is_not(begin: Callable[[], Live]) -> None:

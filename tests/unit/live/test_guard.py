@@ -44,7 +44,7 @@ def alive(tag: str) -> bool:
 @pytest.mark.parametrize(
     ("program", "silence", "death"),
     [
-        ("import time; time.sleep(60)", 0.5, r"the worker says nothing for 0\.5 s: a loop that never ends, or threads .*"),
+        ("import time; time.sleep(60)", 0.5, r"the worker writes no output for 0\.5 s: an endless loop, or threads .*"),
         (
             "import sys, time; sys.stderr.write('x' * 2**21); sys.stderr.flush(); time.sleep(60)",
             60,

@@ -38,12 +38,12 @@ def sampling(begun: list[HeardChild], hz: float = 10, identify: bool = False, cl
 
 def test_telemetry_follows_the_gpus_of_the_run(begun: list[HeardChild]) -> None:
     kept = sampling(begun, identify=True)
-    kept.keep()
+    kept.restart_if_due()
     first = kept.child
     assert first is not None and begun[0].arguments == ["--hz", "10", "--identify", "--device", "0"]
     assert kept.follow((FIRST_GPU,)) is None and kept.child is first
     assert kept.follow([DeviceId("cuda", 2), FIRST_GPU]) is first and first.exit_code == 0 and kept.child is None
-    kept.keep()
+    kept.restart_if_due()
     assert [child.arguments for child in begun[1:]] == [["--hz", "10", "--identify", "--device", "2,0"]]
     assert kept.follow([DeviceId("cuda", 2), FIRST_GPU]) is None and kept.child is not None
 
@@ -51,11 +51,11 @@ def test_telemetry_follows_the_gpus_of_the_run(begun: list[HeardChild]) -> None:
 def test_every_sampler_learns_which_process_measures(begun: list[HeardChild]) -> None:
     kept = sampling(begun)
     kept.measures((7,))
-    kept.keep()
+    kept.restart_if_due()
     assert begun[0].heard == [b"7\n"]
     kept.measures((8,))
     kept.follow((DeviceId("cuda", 1),))
-    kept.keep()
+    kept.restart_if_due()
     assert [child.heard for child in begun] == [[b"7\n", b"8\n"], [b"8\n"]]
 
 
@@ -64,7 +64,7 @@ def test_a_dead_sampler_restarts_with_growing_delays_and_then_stops(begun: list[
     kept = sampling(begun, clock=clock)
     said = []
     for death in range(1, RESTARTS + 2):
-        kept.keep()
+        kept.restart_if_due()
         child: Any = kept.child
         assert child is not None and kept.died(7.0) is None, "it lives"
         child.exit_code = -11
@@ -75,12 +75,12 @@ def test_a_dead_sampler_restarts_with_growing_delays_and_then_stops(begun: list[
         assert fault is not None and (fault.t, fault.source, fault.code) == (7.0, "sampler", "died")
         said.append(fault.message.rpartition("; ")[2])
         clock.append(clock[-1] + 2.0**death - 0.01)
-        kept.keep()
+        kept.restart_if_due()
         assert kept.child is None, "not yet"
         clock.append(clock[-1] + 0.02)
     assert said == [*(f"it starts again in {2**death} s" for death in range(1, RESTARTS + 1)), "telemetry stops"]
     clock.append(clock[-1] + 1e6)
-    kept.keep()
+    kept.restart_if_due()
     assert kept.child is None and len(begun) == RESTARTS + 1
 
 
@@ -127,8 +127,8 @@ def test_a_run_is_sampled_by_a_process_that_is_begun_before_it_ends(made: Any, d
     sampling.finished()
     assert sampling.run is None and begun[0].exit_code == 0, "it holds the GPU no longer than it samples"
     assert len(begun) == 1, "not where the session closes"
-    sampling.keep()
-    sampling.keep()
+    sampling.prepare_next()
+    sampling.prepare_next()
     assert len(begun) == 2 and begun[1].heard == [], "the next one imports"
     sampling.wanted = "on"
     sampling.prepare(DONE)

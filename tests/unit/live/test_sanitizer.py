@@ -54,7 +54,7 @@ OLD_RACE = """\
 WARNING = RACE.replace("Error: ", "Warning: ").replace("(1 error, 0 warnings)", "(0 errors, 1 warning)")
 NO_ERRORS = f"{HEAD}========= ERROR SUMMARY: 0 errors\n"
 NO_HAZARDS = f"{HEAD}========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n"
-HARMLESS = "; that is harmless only where the write repeats what is there"
+HARMLESS = "; harmless only if the write repeats the stored value"
 REQUEST = KernelTestRequest(kernel="mine", path="/course/mine.py", device=FIRST_GPU, sizes=(512,))
 RAN = "".join(
     msgspec.json.encode(Finding(case="", outcome="right", sentence="", n=n)).decode() + "\n" for n in (31, 81, 33)
@@ -65,7 +65,7 @@ RAN = "".join(
     ("log", "words"),
     [
         (NUMBA, "relax reads 4 bytes outside its global memory (mine.py:38, thread (0,3,0) of block (1,0,0))"),
-        (CUDA, "rest writes 16 bytes at an address that is no multiple of that (mine.cu:13, thread (16,0,0) of block (0,0,0))"),
+        (CUDA, "rest writes 16 bytes at a misaligned address (mine.cu:13, thread (16,0,0) of block (0,0,0))"),
         (NO_LINES, "relax accesses 4 bytes outside its global memory"),
         (NO_ERRORS, ""),
         ("", ""),
@@ -119,8 +119,8 @@ def test_each_check_is_a_finding(tool: FakeTool) -> None:
 def test_checks_that_fail_to_run_are_reported_as_omitted(tool: FakeTool) -> None:
     tool.answers({"log": f"{HEAD}========= Error: Device not supported\n"}, {"log": NO_HAZARDS})
     assert found() == [
-        ("memcheck", "left out", "memcheck is left out: compute-sanitizer did not work: Error: Device not supported"),
-        ("racecheck", "left out", "racecheck is left out: the kernel did not run in compute-sanitizer"),
+        ("memcheck", "left out", "memcheck was skipped: compute-sanitizer failed: Error: Device not supported"),
+        ("racecheck", "left out", "racecheck was skipped: the kernel did not run in compute-sanitizer"),
     ]
     tool.path.unlink()
     assert found() == [("compute-sanitizer", "left out", ABSENT)]
@@ -129,7 +129,7 @@ def test_checks_that_fail_to_run_are_reported_as_omitted(tool: FakeTool) -> None
 def test_the_sanitizer_ends_in_time_and_at_the_next_save(tool: FakeTool) -> None:
     tool.answers({"log": "", "sleep": True}, {"log": RACE, "sleep": True}, {"log": RACE, "sleep": True})
     (_, _, slow), (_, racy, _) = found(seconds=1.0)
-    assert slow == "memcheck is left out: compute-sanitizer took more than 1 s"
+    assert slow == "memcheck was skipped: compute-sanitizer took more than 1 s"
     assert racy == "unreliable", "what it found until then is told"
     stop = Event()
     Timer(0.2, stop.set).start()

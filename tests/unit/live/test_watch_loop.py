@@ -111,7 +111,7 @@ def sitting(
     path: Path, times: FakeTimes, clock: Clock, found: Compiled, tried: Callable[[], list[Finding]], later: Iterable[Finding] = ()
 ) -> WatchLoop:
     asked = WatchRequest(path, "mine", DeviceId("simulator"), (9, 0), 512)
-    return WatchLoop(asked, times, FileWatcher(path, clock), attempts=FakeAttempts(found, tried, later))  # type: ignore[arg-type]
+    return WatchLoop(asked, times, FileWatcher(path, clock), checks=FakeAttempts(found, tried, later))  # type: ignore[arg-type]
 
 
 def judged(
@@ -130,7 +130,7 @@ def test_reports_come_in_the_order_of_their_availability(path: Path) -> None:
     told = judged(path, times, Compiled((USED,)))
     assert sentences(told) == [
         "sm_90: relax: 40 registers, 4.00 KiB of shared memory, 8 bytes spilled, 48 of 64 warps (limited by registers)",
-        "n = 512 is left out: the simulator takes at most 24 vertices and has no clock",
+        "n = 512 is skipped: the simulator takes at most 24 vertices and has no clock",
         "the plan is good",
         "n = 1: right",
         "right in 1 case, up to n = 1",
@@ -139,7 +139,7 @@ def test_reports_come_in_the_order_of_their_availability(path: Path) -> None:
     ]
     assert told[0] == CheckStart(1) and times.parents == ["katz-kider"]
     end = told[-1]
-    assert isinstance(end, CheckEnd) and end.right and end.tried
+    assert isinstance(end, CheckEnd) and end.right and end.tested
     assert end.seconds == 0.001
 
 
@@ -214,7 +214,7 @@ def test_the_hotspot_of_the_users_file_follows_its_time(path: Path) -> None:
     [
         (Compiled(wrong="mine.py:3:7: SyntaxError: no"), RIGHT, ["mine.py:3:7: SyntaxError: no"] * 2, True),
         (Compiled(lacking="no compiler"), [Finding(case="n = 1", outcome="hung", sentence="n = 1: no end", n=1)],
-         ["not compiled for sm_90: no compiler", "n = 512 is left out: the simulator takes at most 24 vertices and has no clock",
+         ["not compiled for sm_90: no compiler", "n = 512 is skipped: the simulator takes at most 24 vertices and has no clock",
           "n = 1: no end", "n = 1: no end"], True),
         (Compiled(), [Finding(case="all graphs", outcome="left out", sentence="it takes a GPU")], ["it takes a GPU"] * 2, False),
     ],
@@ -226,7 +226,7 @@ def test_an_incorrect_kernel_is_not_timed(
     told = judged(path, times, found, tried)
     assert sentences(told) == said and times.last == []
     end = told[-1]
-    assert isinstance(end, CheckEnd) and not end.right and end.tried == was_tried
+    assert isinstance(end, CheckEnd) and not end.right and end.tested == was_tried
     assert end.seconds is None
 
 
