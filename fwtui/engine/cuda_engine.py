@@ -38,7 +38,7 @@ def capture_graph(launch: Callable[[], object], stream: Any) -> Any:
             with suppress(Exception):  # the failure may have invalidated the capture
                 builder.close()
             raise
-    # without node priorities all nodes run at the priority of the launching stream, and no lane has precedence
+    # all nodes run at the priority of the launching stream unless nodes have priorities, so no lane has precedence
     return builder.complete(cuda.graph.GraphCompleteOptions(upload_stream=stream, use_node_priority=True))
 
 
@@ -119,7 +119,7 @@ class CudaEngine(Engine):
             cuda.Device(self.device.index).set_current()  # cuda.core has one Device object per thread
 
     def free_bytes(self) -> int:
-        self.synchronize()  # also frees memory whose release is pending
+        self.synchronize()  # this also frees memory whose release is pending
         return driver_calls.memory_sizes()[0]
 
     def synchronize(self) -> None:
@@ -167,7 +167,7 @@ class CudaEngine(Engine):
                     program.launch(step, buffers, self.stream)
                 record(clock)
 
-        # with eager launches, the gaps between them would count as phases at small sizes
+        # eager launches have gaps between them, which would count as phases at small sizes
         start = self._launching(all_steps, mode)
 
         def run(check: Check) -> StretchTimes:
@@ -189,7 +189,7 @@ class CudaEngine(Engine):
         if lane not in self._lanes:
             # lower is more urgent: blocks of such a stream get free multiprocessors first, also in a graph
             priority = max(-lane, driver_calls.most_urgent_priority())
-            # it waits for the default stream, which creates arrays for which no stream was given
+            # the lane waits for the default stream, which creates arrays for which no stream was given
             self._lanes[lane] = self.gpu.create_stream(options=cuda.StreamOptions(nonblocking=False, priority=priority))
         return self._lanes[lane]
 

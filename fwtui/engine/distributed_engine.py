@@ -68,7 +68,7 @@ class RankState:
 
     program: Program
     buffers: Buffers
-    plan: list[Step]  # of all ranks
+    plan: list[Step]  # the steps of all ranks
     timed: TimedRun
     parts: list[PhaseStretch]
     timed_parts: PhaseRun
@@ -420,7 +420,7 @@ class DistributedProgram(Program):
 
     engine: DistributedEngine
     shape: Shape
-    work: RankState | None = None  # of this process, if it is rank 0
+    work: RankState | None = None  # this process's state, if it is rank 0
 
     def allocate(self) -> Buffers:
         self.engine.on_all_ranks(Allocate())

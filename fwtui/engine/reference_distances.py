@@ -70,7 +70,7 @@ def _components(matrix, no_edge):
     lowest = np.zeros(n, dtype=np.int64)
     component = np.full(n, -1, dtype=np.int64)
     cursor = np.zeros(n, dtype=np.int64)
-    path = np.empty(n, dtype=np.int64)  # of the depth-first search
+    path = np.empty(n, dtype=np.int64)  # the current path of the depth-first search
     waiting = np.empty(n, dtype=np.int64)  # visited, not yet in a component
     visited = waiting_size = count = 0
     for root in range(n):

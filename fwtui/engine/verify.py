@@ -18,8 +18,8 @@ from fwtui.graphs.graph import GraphInput, blocks
 from fwtui_kernels.plan import FLOATS
 
 SOURCES = 16  # rows of a sampled check
-_SEED = 16807  # of the random rows: the same rows for every kernel
-_SPARSE = 20  # with less than one edge in this many cells, SciPy's Dijkstra is faster than its Floyd-Warshall
+_SEED = 16807  # selects the random rows: the same rows for every kernel
+_SPARSE = 20  # SciPy's Dijkstra is faster than its Floyd-Warshall with less than one edge in this many cells
 _REFERENCES = 2
 _GRAPHS = 64
 
@@ -43,7 +43,7 @@ class _GraphFacts:
     cycle: tuple[int, ...] | None = None  # None: not searched
     potentials: np.ndarray | None = None
     references: dict[bool, np.ndarray] = field(default_factory=dict)  # key: computed by Dijkstra
-    checksums: dict[tuple[str, str], str] = field(default_factory=dict)  # by kernel id and form
+    checksums: dict[tuple[str, str], str] = field(default_factory=dict)  # key: kernel id and form
 
 
 @dataclass

@@ -30,10 +30,10 @@ from fwtui.stream.requests import ProfiledLaunch, ProfileRequest
 
 PROFILED = "profiled: not timings"
 WAVEFRONT = 128  # bytes: 32 banks of 4 each
-Counters = Mapping[str, float]  # by Metric.key; metrics that could not be measured are absent
-Outcome = Mapping[str, Counters] | str  # by op, or the reason why there are none
-SHOWN: Mapping[str, Callable[[float], str]] = {  # by Metric.unit
-    "share": units.percent,  # of 1
+Counters = Mapping[str, float]  # key: Metric.key; unavailable metrics are absent
+Outcome = Mapping[str, Counters] | str  # key: op; a sentence gives the reason for no counters
+SHOWN: Mapping[str, Callable[[float], str]] = {  # key: Metric.unit
+    "share": units.percent,  # a share is at most 1
     "seconds": units.duration,
     "bytes": units.memory,
     "bytes/s": units.bandwidth,

@@ -60,7 +60,7 @@ class EventChild(ChildProcess):
 
     @property
     def workers(self) -> tuple[int, ...]:
-        """The process ids of the workers, as far as they are known."""
+        """The process ids of the workers that have started."""
         return (self.pid,)
 
     @property

@@ -45,7 +45,7 @@ _FAILED = re.compile(r"^\[(mpiexec|proxy:\d+)@", re.M)  # MPICH's mpiexec itself
 
 def mpiexec() -> str:
     """Return the path of mpiexec. Raises Refused if it or mpi4py is missing."""
-    own_mpiexec = Path(sys.executable).parent / "mpiexec"  # from an MPI wheel
+    own_mpiexec = Path(sys.executable).parent / "mpiexec"  # an MPI wheel installs it there
     path = str(own_mpiexec) if os.access(own_mpiexec, os.X_OK) else shutil.which("mpiexec")
     if find_spec("mpi4py") is None:
         raise _incomplete("MPI, and mpi4py is not installed")
@@ -83,7 +83,7 @@ class MpiJob(EventChild):
         self.places = places(devices)
         launcher = launcher or mpiexec()
         self._output = bytearray()  # mpiexec's own output
-        self.pids: tuple[int, ...] = ()  # of the ranks
+        self.pids: tuple[int, ...] = ()  # process ids of the ranks
         self.replies: SimpleQueue[bytes] = SimpleQueue()  # to orders
         # mpiexec kills all ranks when one has died, and may then name another one
         self._first_end, self._first = ExitWatcher(len(self.places)), None
@@ -128,7 +128,7 @@ class MpiJob(EventChild):
 
     @property
     def _dead(self) -> tuple[int | None, str]:
-        """The rank that died first and the cause, as far as they are known; None and empty text otherwise."""
+        """The rank that died first and the cause; None and empty text if unknown."""
         output = self.last_output
         rank, ended, code = _RANK.search(output), _SIGNAL.search(output), _CODE.search(output)
         own = "" if _FAILED.search(output) else describe_exit(self.exit_code or 0)
@@ -182,7 +182,7 @@ class ExitWatcher:
 
     def __init__(self, processes: int, pipe: Callable[[], tuple[int, int]] = os.pipe):
         self.paths: list[str] = []
-        self._process_of: dict[int, int] = {}  # by the end that this process reads
+        self._process_of: dict[int, int] = {}  # key: the descriptor that this process reads
         self._all, self._write_ends = ExitStack(), ExitStack()
         self._closings: select.epoll | None = None
         if not hasattr(select, "epoll"):

@@ -129,7 +129,7 @@ class WarpSampling:
             return None
         run = model.runs[done.run]
         if run.state != "done" or not run.seconds:
-            self._end_child()  # it may have opened the GPU
+            self._end_child()  # the process may have opened the GPU
             return None
         if not self._permitted():
             return events.Sampled(t=0.0, run=run.id, note=ncu.FORBIDDEN)
@@ -151,7 +151,7 @@ class WarpSampling:
         self._again = True
 
     def prepare_next(self) -> None:
-        """After a sampling, start the process for the next one: its imports take longer than many runs."""
+        """Start the process for the next sampling: its imports take longer than many runs."""
         if self._again:
             self._begin_child()
 

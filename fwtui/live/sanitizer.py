@@ -26,7 +26,7 @@ from fwtui.stream.kernel_tests import BROKEN, LEFT_OUT, RIGHT, UNRELIABLE, Begun
 NAME = "compute-sanitizer"
 PLACES = ("/usr/local/cuda*/bin/compute-sanitizer", "/opt/cuda/bin/compute-sanitizer")
 ABSENT = f"{NAME} was not found, so races and accesses out of bounds are not checked; it comes with the CUDA toolkit"
-SECONDS = 60.0  # of one check; a kernel takes up to a hundred times as much time in it
+SECONDS = 60.0  # limit of one check; a kernel runs up to a hundred times slower under the sanitizer
 _PLACE = re.compile(
     r"(?:0x[0-9a-f]+ in (?P<old_file>[^:]+):(?P<old_line>\d+):(?P<old>.+)"
     r"|0x[0-9a-f]+ in (?P<oldest>.+)"
@@ -48,7 +48,7 @@ _SUMMARY = re.compile(r"^=+ (?:ERROR|RACECHECK) SUMMARY: ", re.MULTILINE)
 
 
 class SanitizerTool(NamedTuple):
-    """A tool of the sanitizer: its outcome, its parser, and the name of what it finds."""
+    """A tool of the sanitizer: its outcome, its parser, and the phrase for no finding."""
 
     outcome: str
     found: Callable[[str], str]

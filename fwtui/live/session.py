@@ -72,7 +72,7 @@ class Live:
         self.sinks: list[Sink] = []
         self.worker: EventChild | None = None
         self._worker_kind = "", ""  # real or simulator, and its ranks' devices
-        self._worker_failed = False  # it may be about to end
+        self._worker_failed = False  # the worker may be about to end
         self._start_child, self._start_job = child or EventModule, job
         self.sampling = Sampling(self.origin, telemetry_hz, DeviceId.parse(device).on("cuda"), identify, child)
         self.warp_sampling = WarpSampling(self.origin, child)
@@ -85,8 +85,8 @@ class Live:
         self._limited: set[DeviceId] = set()  # devices whose peak rates are in the model
         self._kill_at: float | None = None
         self._cancel_grace = cancel_grace
-        self._run_lines: list[Line] = []  # of the current run: a recording may begin mid-run
-        self.experiments: dict[int, Settled] = {}  # by run, as requested: with the full path of its file
+        self._run_lines: list[Line] = []  # lines of the current run: a recording may begin mid-run
+        self.experiments: dict[int, Settled] = {}  # key: run; as requested, with the full path of the kernel file
         created, program = datetime.now(UTC).isoformat(timespec="seconds"), f"fwtui {__version__}"
         machine, versions = hardware.machine(), hardware.versions()
         self.emit(events.Header(t=0.0, program=program, created=created, machine=machine, versions=versions))
@@ -221,7 +221,7 @@ class Live:
         self.model.take_over(session.model)
         self._next_run = max(self.model.runs, default=0) + 1
         for run in self.model.runs.values():
-            if not run.experiment.file:  # it was in a temporary folder
+            if not run.experiment.file:  # the graph file was in a temporary folder
                 self.experiments[run.id] = as_it_ran(run.experiment, run.device)
             if run.state == "running":
                 stopped = "the program ended during the run"
@@ -248,7 +248,7 @@ class Live:
 
     def emit(self, event: events.Event) -> None:
         """Add an event of this process, treated like the children's events."""
-        self.publish(codec.as_line(event))  # so that live shows the same as a replay
+        self.publish(codec.as_line(event))  # the live view then shows the same as a replay
 
     @contextmanager
     def without_sampler(self) -> Iterator[None]:
@@ -352,7 +352,7 @@ class Live:
                 continue
             self._worker_failed |= isinstance(line.event, events.Fault) and line.event.source == "worker"
             match self._request, line.event:
-                case requests.RunRequest(run=number), events.Fault(source="worker", run=None) as fault:  # of another rank than 0
+                case requests.RunRequest(run=number), events.Fault(source="worker", run=None) as fault:  # another rank's fault
                     line = codec.as_line(msgspec.structs.replace(fault, run=number, t=self.now))
             # before the event is sent: after a signal in between, close() must not send a second end
             match self._request, line.event:

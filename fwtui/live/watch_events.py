@@ -109,12 +109,12 @@ def parse_architecture(text: str) -> tuple[int, int]:
 
 
 class Report(NamedTuple):
-    """One report line and its data."""
+    """A report line and its data."""
 
     about: str
     sentence: str
     finding: Finding | None = None
-    seconds: float | None = None  # of one repetition at n
+    seconds: float | None = None  # seconds of one repetition at n
     right: bool | None = None  # None if the line has no outcome
     used: OperationResources | None = None  # compiled resources of an operation
 
@@ -122,7 +122,7 @@ class Report(NamedTuple):
 class CheckStart(NamedTuple):
     """A check of a save begins; the reports on the previous save are complete."""
 
-    number: int  # of checks in this session
+    number: int  # consecutive number of the check
 
 
 class CheckEnd(NamedTuple):
@@ -131,7 +131,7 @@ class CheckEnd(NamedTuple):
     verdict: str
     right: bool
     tested: bool  # True if the test of the kernel had an outcome
-    seconds: float | None = None  # of one repetition at n; None if it was not timed, or is not right
+    seconds: float | None = None  # seconds of one repetition at n; None if it was not timed, or is not right
 
 
 class Superseded(NamedTuple):

@@ -87,7 +87,7 @@ class WatchRequest(NamedTuple):
     path: Path
     name: str
     device: DeviceId
-    capability: tuple[int, int]  # of the GPU to compile for
+    capability: tuple[int, int]  # compute capability of the GPU to compile for
     n: int = 0  # 0: DEFAULT_N on devices with a clock
     tile: int = 0
 
@@ -218,7 +218,7 @@ class Benchmarks:
     def _run(self, experiment: Settled, stop: Event, enough: Callable[[Run], bool] = lambda run: False) -> Run | None:
         """Return the run at its end, or once `enough(run)`; None if it was stopped. Raises Refused."""
         live, stopped, end = self._source, False, time.monotonic() + TIMED_SECONDS
-        if live.busy:  # with samples that are no longer needed
+        if live.busy:  # an earlier run still samples, and its samples are no longer needed
             live.cancel()
             finish(live)
 

@@ -36,7 +36,7 @@ DISTRIBUTIONS = (
 
 
 def _found_library(name: str) -> str | None:
-    with contextlib.suppress(OSError):  # it writes a temporary file if the linker's cache does not list the library
+    with contextlib.suppress(OSError):  # find_library writes a temporary file if the linker's cache does not list the library
         return ctypes.util.find_library(name)
     return None
 

@@ -44,7 +44,7 @@ def minimums(name: str) -> int:
 def relaxations(code: Sequence[MachineInstruction]) -> list[int]:
     """Return the number of relaxations of a thread for each instruction."""
     counts = [minimums(opcode(one.text)) for one in code]
-    compared: dict[str, tuple[int, set[str]]] = {}  # by predicate: the comparison, and the registers of its operands
+    compared: dict[str, tuple[int, set[str]]] = {}  # key: predicate; the comparison, and the registers of its operands
     narrow: dict[str, str] = {}  # register with a sign-extended 16-bit value -> register with that value
     for place, one in enumerate(code):
         choice, store = _CHOICE.fullmatch(one.text), _STORE.fullmatch(one.text)

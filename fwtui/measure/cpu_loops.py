@@ -39,7 +39,7 @@ class Loop(NamedTuple):
 
     lanes: int  # relaxations in one instruction
     item_bits: int
-    relaxations: int  # in one iteration
+    relaxations: int  # relaxations of one iteration
     mix: dict[str, int]  # instructions of one iteration
 
 

@@ -115,7 +115,7 @@ def _written(it: LoadedKernel, step: Step, expected: np.ndarray, graph: GraphInp
 
 
 def _all_there(kernel: Kernel, plan: Sequence[Step], side: int) -> Iterator[bool]:
-    """For each step, yield True if the result matrix then holds the last write of every cell."""
+    """Yield True for each step after which the result matrix holds the last write of every cell."""
     last = np.zeros((side, side), dtype=np.int8)
     result = next((w.buffer for w in reversed(plan[-1].writes) if w.buffer < kernel.matrices), 0)
     for step in plan:

@@ -86,9 +86,9 @@ class CaseResult(NamedTuple):
     """The results of several repetitions on one graph."""
 
     checksums: list[str]
-    seconds: float | None  # of the fastest repetition, without the first one
+    seconds: float | None  # the fastest repetition, without the first one
     failed: Failure | None
-    log: Any = None  # of the first repetition, in the simulator (fwtui_kernels.compiled.simulator_races)
+    log: Any = None  # log of the first repetition, in the simulator (fwtui_kernels.compiled.simulator_races)
 
     @property
     def harmful_races(self) -> list[str]:

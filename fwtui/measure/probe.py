@@ -24,7 +24,7 @@ from fwtui_kernels.forms import FORMS, RelaxForm
 from fwtui_kernels.probes import probe_cpu, probe_cuda, probe_reads
 from fwtui_kernels.probes.probe_forms import forms_of
 
-SECONDS = 0.4  # of bursts for each loop
+SECONDS = 0.4  # duration of the bursts for each loop
 LOOKS = 3  # minimum number of bursts
 BURST = 2e-3  # seconds on a CPU: shorter than another process's typical time slice
 TURNS = 2048  # iterations of the loop in one GPU launch: some milliseconds

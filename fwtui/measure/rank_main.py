@@ -29,11 +29,11 @@ def main() -> None:
     args = parser.parse_args()
     parent = Parent()
 
-    def speak(fault: events.Fault) -> None:
+    def report_fault(fault: events.Fault) -> None:
         parent.write(b"\n" + codec.encode(fault))  # starts a new line: another rank's line may have been cut
 
     def give_up(message: str) -> None:
-        speak(events.Fault(t=0.0, source="worker", code="mpi", message=message))
+        report_fault(events.Fault(t=0.0, source="worker", code="mpi", message=message))
         os._exit(1)
 
     late = threading.Timer(BEGINS_WITHIN, give_up, [f"MPI did not begin within {BEGINS_WITHIN:g} s"])
@@ -59,7 +59,7 @@ def main() -> None:
     roll = gather_values(world, os.getpid())
     if world.rank == 0:
         parent.write(b"%s %s\n" % (PID_LINE, b" ".join(b"%d" % pid for pid in roll)))
-    Rank(world, devices, args.timeout, speak, _end_all).serve(parent.descriptor, args.origin, parent.requests)
+    Rank(world, devices, args.timeout, report_fault, _end_all).serve(parent.descriptor, args.origin, parent.requests)
 
 
 def _end_all(code: int) -> None:

@@ -128,7 +128,7 @@ class Heartbeats:
         with suppress(Exception):
             sending = self._comm.Isend(codec.encode(fault), 0, _FAULT)
             time.sleep(_FORWARD_SECONDS)
-            del sending  # it owns the message's memory
+            del sending  # the request owns the message's memory
 
     def _beat(self, every: float) -> None:
         due = 0.0
@@ -163,17 +163,17 @@ class Heartbeats:
 
 
 class Rank:
-    """This process. `speak` reports a fault that rank 0 did not take; `end_all(code)` ends all ranks with that exit code."""
+    """This process. `report_fault` reports a fault that rank 0 did not take; `end_all(code)` ends all ranks with that exit code."""
 
     def __init__(
         self,
         world: Any,
         places: tuple[RankDevice, ...],
         timeout: float,
-        speak: Callable[[events.Fault], None],
+        report_fault: Callable[[events.Fault], None],
         end_all: Callable[[int], object],
     ):
-        self._world, self._timeout, self._speak, self._end_all = world, timeout, speak, end_all
+        self._world, self._timeout, self._report_fault, self._end_all = world, timeout, report_fault, end_all
         self._worker: RankWorker | None = None
         self._ends = threading.Lock()
         self._place = places[world.rank]
@@ -230,11 +230,11 @@ class Rank:
             self._other_fails(fault)
         elif via_rank_zero:
             self._beats.send_fault(fault)
-        self._speak(fault)
+        self._report_fault(fault)
         self.abort(1)
 
     def _other_fails(self, fault: events.Fault) -> NoReturn:
-        """In rank 0: report another rank's fault as the run's, and end the job."""
+        """Report another rank's fault as the run's, and end the job; only in rank 0."""
         assert self._worker is not None
         self._worker.emit(replace(fault, t=self._worker.now(), run=self._worker.run))
         self.abort(1)

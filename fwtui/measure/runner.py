@@ -53,7 +53,7 @@ class Runner:
     def __init__(self) -> None:
         self._inputs = Inputs()
         self._verifier = Verifier()
-        self._distances: Distances | None = None  # of the last run, until the next one begins
+        self._distances: Distances | None = None  # distances of the last run, until the next one begins
 
     def run(self, context: RunContext, brief: bool = False, source: str = "") -> None:
         """Carry out a run and send all its events, including RunDone. Raises only what breaks the worker.

@@ -25,7 +25,7 @@ from fwtui_kernels.own import UserKernelError, check, describe_error, files_of, 
 from fwtui_kernels.plan import Kernel, Shape
 
 MAX_SOURCE = 128 * 1024  # characters of a kernel's source in a session
-SOURCE_AT_ONCE, LINES_AT_ONCE = 8 * 1024, 200  # in one event
+SOURCE_AT_ONCE, LINES_AT_ONCE = 8 * 1024, 200  # limits of one event
 _loaded: dict[str, str] = {}  # fingerprints by name
 
 

@@ -46,12 +46,12 @@ from fwtui_kernels.plan import EVERY, Kernel, Link, Shape, Step
 from fwtui_kernels.programs.cuda_program import cached_cubins, functions_of
 
 cuda: Any = core  # a package of compiled modules
-ENOUGH_SECONDS = 0.003  # of launches of one op, if repetition can reach it
+ENOUGH_SECONDS = 0.003  # total of the launches of one op, if repetition can reach it
 MAX_LAUNCHES = 256
 LAUNCHES = 3  # minimum launches of a step: one that loads it, one that is timed, one that is sampled
 MOMENTS = 4096  # samples of each multiprocessor during the launches, approximately
 PERIODS = 5, 24  # CUPTI takes powers of two cycles from 5 to 31
-TELLING = 0.2  # from the end of the last sampling session to the last event
+REPORT_SECONDS = 0.2  # time from the end of the last sampling session to the last event
 COARSER = 2  # powers of two by which a period may be coarser than optimal: a quarter of the samples
 CYCLES = 1.5e9  # per second, approximately
 SHORT = 0.05  # seconds of a launch up to which it is timed three times
@@ -278,7 +278,7 @@ def _events(request: SampleRequest, op: str, sampled: PcSamples, period: int, co
     )
     code = code_name(instructions, listed.lines)
     text, shares = text_of(listed, code), shares_of(listed, code, request.run, op, samples.samples)
-    hot = warp_reason(samples, listing_of(shares, text, samples.samples)).line  # as every screen determines it
+    hot = warp_reason(samples, listing_of(shares, text, samples.samples)).line  # every screen determines the line in the same way
     return [replace(samples, hot=hot), text, shares]
 
 
@@ -308,7 +308,7 @@ def answer(request: SampleRequest, parent: Parent) -> None:
         here = cuda.Device(device.index)
         with only_sampler(here.uuid):
             sampler = PcSampler(int(here.context.handle))
-            until = begin + request.most_seconds - TELLING if request.most_seconds else inf
+            until = begin + request.most_seconds - REPORT_SECONDS if request.most_seconds else inf
             note = sample(request, SampledContext(engine, sampler), emit, until)
     except (Refused, FileNotFoundError, SamplingError) as error:
         note = sanitise(str(error))

@@ -214,7 +214,7 @@ class Gpu:
 
     def _throttle(self) -> int | None:
         mask = self.query("", "nvmlDeviceGetCurrentClocksEventReasons", self.handle)
-        if mask is None:  # its old name, in drivers before r535
+        if mask is None:  # the old name, in drivers before r535
             mask = self.query("throttle reasons", "nvmlDeviceGetCurrentClocksThrottleReasons", self.handle)
         return mask
 

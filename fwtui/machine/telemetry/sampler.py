@@ -215,7 +215,7 @@ def probe() -> Hardware:
     if gpus and (missing := cuda_missing()):
         return Hardware(reason=missing)
     for gpu in gpus:
-        gpu.read(time.monotonic())  # so that its facts list the missing quantities
+        gpu.read(time.monotonic())  # the facts then list the missing quantities
     return Hardware(gpus=tuple(gpu.facts() for gpu in gpus), gpm=any(gpu.gpm.supported for gpu in gpus), reason=reason)
 
 
