@@ -163,7 +163,7 @@ class Heartbeats:
 
 
 class Rank:
-    """This process. `report_fault` reports a fault that rank 0 did not take; `end_all(code)` ends all ranks with that exit code."""
+    """This process. `report_fault` reports a fault that rank 0 did not take; `end_all(code)` ends all ranks."""
 
     def __init__(
         self,
