@@ -94,13 +94,13 @@ def tile_of(kernel: Kernel, simulated: bool) -> int:
     return (small if simulated and small else kernel.tile_for(0, simulated)) or 1
 
 
-def watch_accesses(active: bool, looked_at: Counter[Any]) -> AbstractContextManager[Any]:
+def watch_accesses(active: bool, accesses: Counter[Any]) -> AbstractContextManager[Any]:
     """Return the simulator's access log, or a null context if it is not wanted."""
     if not active:
         return nullcontext()
     from fwtui_kernels.compiled import simulator_races
 
-    return simulator_races.race_log(looked_at)
+    return simulator_races.race_log(accesses)
 
 
 def find_misuse(log: Any, wrong: bool) -> tuple[str, str]:

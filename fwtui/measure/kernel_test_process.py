@@ -112,7 +112,7 @@ class KernelTest:
         self._verifier = Verifier()
         self._explained = request.brief  # only the first wrong case is analysed
         self._warning = ""
-        self._looked_at: Counter[Any] = Counter()  # memory accesses by function, in the simulator
+        self._accesses: Counter[Any] = Counter()  # memory accesses by function, in the simulator
 
     def run(self, most: int | None = None) -> None:
         """Report every finding, or those of the first `most` graphs.
@@ -197,42 +197,42 @@ class KernelTest:
         about = {"case": case.name, "n": graph.n, "tile": tile if tile > 1 else 0, "dtype": case.graph.dtype}
         try:
             with load_kernel(kernel, shape, engine, graph.matrix) as it:
-                passes = self._passes(it, graph, case)
+                result = self._repeat(it, graph, case)
         except DeviceUnavailable:
             raise
         except UnsupportedShape as refusal:
             return Finding(outcome=LEFT_OUT, sentence=f"{case.name}: skipped: {refusal}", **about)
         # around a negative cycle, any distances that reveal it are correct
         cyclic = graph.may_have_negative_cycles
-        different = 1 if cyclic else len(set(passes.checksums))
-        outcome, misuse = find_misuse(passes.log, passes.failed is not None)
+        different = 1 if cyclic else len(set(result.checksums))
+        outcome, misuse = find_misuse(result.log, result.failed is not None)
         again = "it races again" if outcome == RACY else "the same mistake again"
         sentences = [(again if self._explained else misuse)] if misuse else []
-        if different > 1 and not misuse and not (passes.failed is not None and passes.failed.odd):
+        if different > 1 and not misuse and not (result.failed is not None and result.failed.odd):
             outcome = RACY
-            sentences = [f"ran {len(passes.checksums)} times, {different} different results: it races", *passes.harmful_races]
+            sentences = [f"ran {len(result.checksums)} times, {different} different results: it races", *result.harmful_races]
         where = None
-        if passes.failed is not None:
-            outcome, explanation = outcome or WRONG, passes.failed.how
+        if result.failed is not None:
+            outcome, explanation = outcome or WRONG, result.failed.how
             if not self._explained and not cyclic and graph.n <= _full_check(engine):
                 self._explained = True
-                where, explanation = self._locate(kernel, shape, engine, graph, passes.failed, misuse)
+                where, explanation = self._locate(kernel, shape, engine, graph, result.failed, misuse)
             sentences.append(explanation)
         elif not outcome and not self._warning:
-            self._warning = passes.warning
+            self._warning = result.warning
         sentence = sanitise(f"{case.name}: {'; '.join(sentences) or 'right'}")
-        return Finding(outcome=outcome or RIGHT, sentence=sentence, seconds=passes.seconds, where=where, **about)
+        return Finding(outcome=outcome or RIGHT, sentence=sentence, seconds=result.seconds, where=where, **about)
 
-    def _passes(self, it: LoadedKernel, graph: GraphInput, case: Case) -> CaseResult:
+    def _repeat(self, it: LoadedKernel, graph: GraphInput, case: Case) -> CaseResult:
         engine, simulated = it.engine, it.engine.target.backend == "simulator"
         checksums: list[str] = []
         seconds, failed, log = None, None, None
         slow = simulated and runs_once(graph.n, it.program.shape.tile)
         for repeat in range(1 if self._request.brief or slow else SIMULATED_REPEATS if simulated else REPEATS):
             # distances around a negative cycle vary between repetitions
-            with watch_accesses(simulated and not repeat and not graph.may_have_negative_cycles, self._looked_at) as looked:
+            with watch_accesses(simulated and not repeat and not graph.may_have_negative_cycles, self._accesses) as access_log:
                 took = it.run()
-            log = log or looked
+            log = log or access_log
             if repeat and engine.timed:
                 seconds = took if seconds is None else min(seconds, took)
             raw = it.result()
@@ -269,8 +269,8 @@ class KernelTest:
             f"wrong at row {row}, column {column}: {where.got}, expected {where.wanted} ({counted(where.count, 'wrong cell')})"
         )
         # distances may come out correct under the slower comparison if threads race
-        looks = (first_difference(kernel, shape, graph, engine) for _ in range(REPEATS))
-        if (difference := next((look for look in looks if look is not None), None)) is not None:
+        candidates = (first_difference(kernel, shape, graph, engine) for _ in range(REPEATS))
+        if (difference := next((one for one in candidates if one is not None), None)) is not None:
             plan = list(kernel.plan(shape, True))
             step, number = plan[difference.step], [number for number, _ in kernel.rounds(plan)][difference.step]
             i, j = map(int, np.argwhere(difference.got != difference.wanted)[0])

@@ -143,15 +143,17 @@ class Repetitions:
         phases = tuple(context.phases)
         run = context.engine.instrumented_repetition(self.loaded.program, parts, self.loaded.buffers, launch)
         with context.stage("phases"):
-            passes: list[StretchTimes] = []
-            while not passes or (len(passes) < PHASE_PASSES and sum(timed.total for timed in passes) < PHASE_SECONDS):
+            repetitions: list[StretchTimes] = []
+            while not repetitions or (
+                len(repetitions) < PHASE_PASSES and sum(timed.total for timed in repetitions) < PHASE_SECONDS
+            ):
                 self.loaded.restore()
-                passes.append(run(context.check))
+                repetitions.append(run(context.check))
             # one actual repetition, not a mixture: its phases add up to its total
-            middle = sorted(passes, key=lambda timed: timed.total)[(len(passes) - 1) // 2]
+            middle = sorted(repetitions, key=lambda timed: timed.total)[(len(repetitions) - 1) // 2]
         total, seconds = middle.total, middle.seconds
         timed_phases = phase_parts(parts, seconds, phases, middle.cpu if self._on_this_cpu else None)
-        context.emit_event(events.Phases, seconds=total, parts=timed_phases, captured=launch == "graph", passes=len(passes))
+        context.emit_event(events.Phases, seconds=total, parts=timed_phases, captured=launch == "graph", passes=len(repetitions))
         for rank, rank_parts in enumerate(middle.ranks):
             of_rank = phase_parts([stretch_of_rank(part, rank) for part in parts], rank_parts, phases)
             context.emit_event(events.RankPhases, rank=rank, seconds=sum(rank_parts), parts=of_rank)

@@ -127,9 +127,9 @@ class Runner:
 
         self._distances = None
         try:
-            with self.ready(replace(context, emit=tell_progress)) as (_, graph, passes):
-                passes.warm_up(is_last=True)
-                distances = canonical(passes.unload(), graph, context.experiment.dtype)
+            with self.ready(replace(context, emit=tell_progress)) as (_, graph, repetitions):
+                repetitions.warm_up(is_last=True)
+                distances = canonical(repetitions.unload(), graph, context.experiment.dtype)
         except Cancelled:
             context.engine.synchronize()
             raise
@@ -137,13 +137,13 @@ class Runner:
 
     def _measure(self, context: RunContext, samples: statistics.Samples, brief: bool) -> float | None:
         """Send all events between RunStarted and RunDone; fill `samples`, return the total of the instrumented repetition."""
-        with self.ready(context) as (key, graph, passes):
-            one = passes.warm_up() if context.kernel.compiles or not brief else context.experiment.budget
+        with self.ready(context) as (key, graph, repetitions):
+            one = repetitions.warm_up() if context.kernel.compiles or not brief else context.experiment.budget
             if context.engine.timed:
-                passes.run_timed(samples, guess=one)
-            self._verify(context, key, graph, passes.unload())
+                repetitions.run_timed(samples, guess=one)
+            self._verify(context, key, graph, repetitions.unload())
             context.check()
-            return passes.run_instrumented() if context.engine.timed and not brief else None
+            return repetitions.run_instrumented() if context.engine.timed and not brief else None
 
     @contextmanager
     def ready(self, context: RunContext) -> Iterator[tuple[Key, GraphInput, Repetitions]]:
@@ -177,16 +177,16 @@ class Runner:
             for part in recorded_plan(kernel, shape):
                 context.emit_event(events.Plan, **part)
         with load_kernel(kernel, shape, engine, plan=plan, stage=context.stage) as it:
-            passes = Repetitions(context, it)
+            repetitions = Repetitions(context, it)
             compiles = kernel.compiles and engine.target.backend != "simulator"
             # compile the copies' kernels before the copies are timed; some programs have no buffers before the matrix
             first = compiles and it.program.in_parts
             if first:
-                passes.compile()
-            passes.load(graph.matrix)
+                repetitions.compile()
+            repetitions.load(graph.matrix)
             if compiles and not first:
-                passes.compile()
-            yield key, graph, passes
+                repetitions.compile()
+            yield key, graph, repetitions
 
     def _verify(self, context: RunContext, key: Key, graph: GraphInput, raw: np.ndarray) -> None:
         experiment = context.experiment
