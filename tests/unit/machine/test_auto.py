@@ -192,7 +192,7 @@ def test_only_verified_results_that_can_be_stored_are_used(monkeypatch: pytest.M
     def refused(path: Path) -> None:
         raise Refused(f"{path.name} cannot be written")
 
-    monkeypatch.setattr(device_cache, "whole_file", refused)
+    monkeypatch.setattr(device_cache, "atomic_write", refused)
     assert made.saved and made.tune([Problem(64, "float32", True)], 60.0) and not made.saved
 
 
