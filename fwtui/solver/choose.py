@@ -167,7 +167,7 @@ def fitting(
 def sparser(
     named_kernel: Kernel | None, graph: GivenGraph, facts: EdgeFacts, kernel: Kernel, shape: Shape, engine: Engine
 ) -> tuple[Kernel, Shape, str]:
-    """Return the kernel and its shape, or a faster kernel for sparse graphs, and the reason if METIS ran.
+    """Return the kernel and its shape, or a faster kernel for sparse graphs, and the reason if the graph was ordered.
 
     A named kernel is never replaced.
     """

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from importlib.util import find_spec
 from math import ceil, isqrt, log2
 from typing import TYPE_CHECKING
 
@@ -35,9 +33,9 @@ WIDE_DISTANCE = 8  # beside the matrix
 PREDECESSOR = 4
 _TILE = 128  # the largest multiple to which the matrix is padded
 _COPIES = 6  # of the matrix on the host, at most, beside the result
-# measured on one core: seconds for a vertex in a heap and for an arc of SciPy's Dijkstra; for a vertex in METIS's order, its tree
-# and the tables of a plan; for a cell of a dense matrix in which the edges are looked for
-SECONDS_PER_STEP, _SECONDS_OF_ORDER, _SECONDS_OF_CELL = 1e-8, 8e-6, 1e-9
+# measured on one core: seconds for a vertex in a heap and for an arc of SciPy's Dijkstra; for a vertex in nested dissection, its
+# tree and the tables of a plan; for a cell of a dense matrix in which the edges are looked for
+SECONDS_PER_STEP, _SECONDS_OF_ORDER, _SECONDS_OF_CELL = 1e-8, 5e-6, 1e-9
 _RELAXED, _RELAXED_ON_GPU = 1.2e10, 1.6e13  # relaxations a second in 32 bits of a core, and of an H100; in 16 bits twice as many
 SECONDS_PER_PROCESS = 1.0  # seconds of searches that are worth starting a process
 
@@ -60,14 +58,14 @@ def seconds_of(relaxations: int, backend: str, itemsize: int = 4) -> float:
 def ordered_shape(
     graph: GivenGraph, facts: EdgeFacts, backend: str, dtype: str, seconds: float, engine: Engine | None
 ) -> Shape | None:
-    """Return the shape for the sparse kernel, with METIS's order if that needs least work.
+    """Return the shape for the sparse kernel, with an elimination order if that needs least work.
 
-    None if the graph is not sparse, METIS is not installed or would take more than `seconds`, or memory is short.
+    None if the graph is not sparse, the order would take more than `seconds`, threads do not work, or memory is short.
     """
     unseen = isinstance(graph, LazyGraph) and getattr(graph.parts, "ndim", 0) == 2
     if not is_sparse(facts) or facts.n * _SECONDS_OF_ORDER + facts.n**2 * _SECONDS_OF_CELL * unseen >= seconds:
         return None
-    if threads_lost() or ("pymetis" not in sys.modules and find_spec("pymetis") is None):
+    if threads_lost():
         return None
     kernel = registry()[SPARSE[backend]]
     shape = shape_of(kernel, facts.n, dtype, facts.nonnegative)

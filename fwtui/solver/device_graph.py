@@ -20,7 +20,7 @@ from fwtui.common.malloc_arenas import RESERVED_MEMORY
 from fwtui.engine.engine import Engine
 from fwtui.engine.memory_check import check_memory
 from fwtui.graphs.adjacency import Adjacency, CsrRows, GivenGraph, LazyGraph
-from fwtui.graphs.bounds import AFTERWARDS, Choice, facts_of, longest
+from fwtui.graphs.bounds import AFTERWARDS, Choice, choices, facts_of, longest, proved_by_edges
 from fwtui.solver import compiled_code, graph_kernels
 from fwtui.solver.call import Call, Clock
 from fwtui.solver.choose import suited
@@ -34,7 +34,7 @@ from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import FLOATS, NO_EDGE, Buffers, Kernel, Program, Shape
 
 _ROUNDS = 3  # rounds of a search before its distances are checked; then twice as many, and so on
-_LOOKS, _DENSE_LOOKS = 8, 2  # checks, at most; the paths of a dense graph have few edges
+_LOOKS, _FEW_LOOKS, _DENSE_LOOKS = 8, 4, 2  # checks, at most; the paths of a dense graph have few edges
 _MATRICES = 3  # of 32 bits for a kernel, at most, while the graph is also there
 _PADDING = 128
 _INDEX = 4  # bytes per vertex of an arc
@@ -67,7 +67,9 @@ class DeviceGraph(SolverGraph):
         self.bad = bool(survey[BAD])  # -inf, or an arc to or from a missing vertex
 
     def choices(self, dtype: str | None) -> Iterator[Choice]:
-        for choice in super().choices(dtype):
+        # longer searches take more time than int16 saves if int32 needs none
+        few = dtype is None and not self._dense and proved_by_edges(self.facts, "int32")
+        for choice in choices(self.facts, dtype, partial(self.reach, few=few)):
             if not self._resident or choice.dtype in FLOATS or choice.proof != AFTERWARDS:
                 yield choice
             elif dtype is not None:
@@ -83,16 +85,23 @@ class DeviceGraph(SolverGraph):
     def at(self, home: Literal["host", "device"]) -> SolverGraph:
         return self if home == "device" else HostGraph(self.origin.adjacency, self.engine, self.facts)
 
-    def reach(self, enough: float) -> tuple[float, bool]:
+    def reach(self, enough: float, few: bool = False) -> tuple[float, bool]:
+        """Return an upper bound on all distances as the base class does; infinite if `few` checks do not reach all vertices."""
+        looks = _DENSE_LOOKS if self._dense else _FEW_LOOKS if few else _LOOKS
+        lengths: list[np.ndarray] = []
         with compiled(self.engine.target.backend):
-            return longest(*(self._searched(enough, inwards) for inwards in (False, True)))
+            for inwards in (False, True):
+                lengths.append(self._searched(enough, inwards, looks))
+                if few and np.isinf(lengths[-1]).any():
+                    return np.inf, False
+        return longest(*lengths)
 
-    def _searched(self, enough: float, inwards: bool) -> np.ndarray:
-        """Lengths of paths from vertex 0, or to it: small enough, shortest, or after the last round."""
+    def _searched(self, enough: float, inwards: bool, looks: int) -> np.ndarray:
+        """Lengths of paths from vertex 0, or to it: small enough, shortest, or after the last check."""
         now = np.full(self.n, np.inf)
         now[0] = 0
         distance = on_device(now, self.engine)
-        for look in range(_DENSE_LOOKS if self._dense else _LOOKS):
+        for look in range(looks):
             for _ in range(_ROUNDS << look):
                 self._relax(distance, inwards)
             before, now = now, on_host(distance, self.engine)

@@ -103,7 +103,7 @@ def _elimination(graph: Adjacency, ends: Ends, dtype: str | None, seconds: float
 
 
 def _seconds_of_kernel(graph: Adjacency, most: float) -> float:
-    """Estimate the seconds for all distances by the best kernel; METIS runs only if it may push the estimate below `most`."""
+    """Estimate the seconds for all distances by the best kernel; order the graph only if that may push them below `most`."""
     from fwtui.machine.hardware import driver_present
 
     backend = "cuda" if graph.n >= MIN_ON_GPU and driver_present() else "cpu"

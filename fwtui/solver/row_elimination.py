@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from functools import cached_property
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,11 +45,12 @@ class RowElimination:
         """The tree of level sets, or METIS's if that is expected to pay and needs fewer relaxations."""
         with compiled():
             from fwtui_kernels.parts.dissection import dissect, metis_dissection
+            from fwtui_kernels.parts.ordering import metis_installed
             from fwtui_kernels.parts.row_factor import tree_of
 
             near = self.neighbours(self.choices[0].dtype)
             tree = tree_of(dissect(near.begins, near.others, LEAF), near)
-            if self._seconds(tree) > 2 * BY_METIS * self.graph.n and ("pymetis" in sys.modules or find_spec("pymetis")):
+            if self._seconds(tree) > 2 * BY_METIS * self.graph.n and metis_installed():
                 by_metis = tree_of(metis_dissection(near.begins, near.others, LEAF), near)
                 tree = min(tree, by_metis, key=self._seconds)
         return tree

@@ -17,6 +17,7 @@ from fwtui_kernels.parts.ordering import ordered
 from fwtui_kernels.plan import Program, Shape, Target
 
 LAUNCH = 10**6  # relaxations that take as long as a barrier of all cores
+METIS = 10**5  # relaxations of a core that take as long as METIS takes for a vertex
 WIDE = 256  # columns of a block
 
 
@@ -103,7 +104,7 @@ def sweep(own, other, front, nodes, index, low, high, back, halved, no_edge, wid
 
 
 def ordered_for_all_cores(shape: Shape, graph: Any) -> Shape:
-    return ordered(shape, graph, LAUNCH, elimination.at_once, get_num_threads())
+    return ordered(shape, graph, LAUNCH, METIS * get_num_threads(), elimination.at_once, get_num_threads())
 
 
 def build(shape: Shape, target: Target) -> Program:
@@ -119,7 +120,6 @@ KERNEL = elimination.rung(
     backend="cpu",
     build=build,
     ordered=ordered_for_all_cores,
-    lacks=elimination.lacks,
     summary="For graphs with small separators: vertices are eliminated up a tree, and one sweep down it gives all distances.",
     lesson=(
         "The fastest relaxation is the one that you skip. On a road map a few junctions separate north from south. Eliminate "
@@ -128,9 +128,9 @@ KERNEL = elimination.rung(
         "the vertices above it that its subtree touches. Fronts are small, so elimination is little work. Every path that leaves "
         "a leaf then crosses its front. The distances from a leaf to all vertices are therefore one min-plus product, of its "
         "front and the rows of the vertices above, which are computed before. A vertex costs n times the size of its front, and "
-        "on a grid all fronts are small. METIS finds the separators. Each separator is a supernode, and so is each part that is "
-        "too small to cut. If the graph is undirected, half of the products is skipped and each block is stored twice. A graph "
-        "without small separators runs the dense plan."
+        "on a grid all fronts are small. Separators are level sets of breadth-first searches. Each separator is a supernode, and "
+        "so is each part that is too small to cut. If the graph is undirected, half of the products is skipped and each block is "
+        "stored twice. A graph without small separators runs the dense plan."
     ),
     tiles=(16, 32, 64),
     default_tile=32,

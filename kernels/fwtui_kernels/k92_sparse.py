@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from fwtui_kernels import forms
 from fwtui_kernels.compiled import device
 from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
 from fwtui_kernels.forms import form_of, lanes_of
@@ -24,6 +23,7 @@ from fwtui_kernels.plan import NO_EDGE, Program, Shape, Target
 from fwtui_kernels.programs.cuda_program import Op
 
 LAUNCH = 10**8  # relaxations that take as long as a launch that leaves most multiprocessors idle
+METIS = 10**8  # relaxations that take as long as METIS takes for a vertex
 INDICES = "array(int32, 2d, C)"
 THREADS = 128  # threads that assemble a row
 
@@ -315,7 +315,7 @@ KERNEL = elimination.rung(
     id="sparse",
     title="Sparse",
     build=build,
-    ordered=partial(ordered, launch=LAUNCH, eliminated=elimination.in_rounds),
+    ordered=partial(ordered, launch=LAUNCH, metis=METIS, eliminated=elimination.in_rounds),
     summary="For graphs with small separators: the register-tiled product up the elimination tree and once down, level by level.",
     lesson=(
         "The plan is that of the sparse CPU rung: eliminate up the tree, then sweep down once. A GPU also needs enough "
@@ -334,6 +334,5 @@ KERNEL = elimination.rung(
         "default_tile": 64,
         "small_tile": None,
         "max_n": 1 << 18,
-        "lacks": lambda shape, target: elimination.lacks(shape, target) or forms.lacks(shape, target),
     },
 )

@@ -55,7 +55,6 @@ def test_kinds_of_graphs_equal_scipy(engine, kernel, graph):
     "more", [{"dtype": "int16"}, {"dtype": "int32", "negative": 0.3}, {"real": True}, {"real": True, "negative": 0.3}], ids=str
 )
 def test_sparse_graphs_equal_scipy(engine, kind, more):
-    pytest.importorskip("pymetis")
     from small_runs import wrong
 
     asked = [Experiment(kernel="sparse", kind=kind, n=n, repeats=1, verify="full", **more) for n in (300, 1500, 2500)]

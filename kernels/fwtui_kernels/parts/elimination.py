@@ -17,11 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from importlib.util import find_spec
 from itertools import chain
 from typing import Any, NamedTuple
 
-from fwtui_kernels.plan import Cost, Kernel, Level, Rect, Shape, Step, Supernode, Target
+from fwtui_kernels.plan import Cost, Kernel, Level, Rect, Shape, Step, Supernode
 
 PAPERS = (
     "L. Planken, M. de Weerdt, R. van der Krogt, Computing All-Pairs Shortest Paths by Leveraging Low Treewidth, JAIR 43, 2012",
@@ -182,12 +181,6 @@ def fill(shape: Shape) -> float:
     """Return the cells of all fronts as a share of the matrix, from 0 to 1."""
     nodes = shape.order.supernodes if shape.order is not None else ()
     return sum(node.size * (node.size + 2 * node.above) for node in nodes) / shape.n**2 if nodes else 1.0
-
-
-def lacks(shape: Shape, target: Target) -> str | None:
-    """Return an error sentence if METIS is not installed."""
-    missing = "the elimination ordering of a sparse graph needs pymetis, which is not installed; run pip install '.[sparse]'"
-    return None if find_spec("pymetis") else missing
 
 
 def rung(eliminated: Callable[..., Iterator[Work]], dense: Callable[..., Iterator[Step]], **description: Any) -> Kernel:

@@ -1,13 +1,15 @@
-"""The elimination ordering of a sparse graph: METIS finds small separators, which become supernodes.
+"""The elimination ordering of a sparse graph: nested dissection finds small separators, which become supernodes.
 
-METIS returns only an order of the vertices. The elimination tree (Liu, SIAM J. Matrix Anal. Appl. 11(1), 1990) shows their
-dependences. A small subtree becomes one supernode, because a kernel works on whole tiles, and so does a chain.
+The elimination tree (Liu, SIAM J. Matrix Anal. Appl. 11(1), 1990) shows the dependences of the vertices. A small subtree becomes
+one supernode, because a kernel works on whole tiles, and so does a chain.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -20,6 +22,7 @@ MAX_DEGREE = 64  # on average; graphs with more have no small separators
 MAX_SUPERNODES = 4096
 CELLS = 1 << 24  # cells of a matrix that are searched for arcs at a time
 LEAVES = (2, 4)  # maximum tiles of a leaf, each of them tested
+DISSECTED = 64  # vertices of a piece that is not cut further
 MIN_GAIN = 1.5  # the dense plan must be estimated to take this much longer, because small products run at a lower rate
 
 
@@ -40,34 +43,46 @@ class Factor(NamedTuple):
     arcs: Arcs
 
 
-def ordered(shape: Shape, graph: Any, launch: int, eliminated: Callable[..., Iterator[Work]], cores: int = 1) -> Shape:
+def ordered(
+    shape: Shape, graph: Any, launch: int, metis: int, eliminated: Callable[..., Iterator[Work]], cores: int = 1
+) -> Shape:
     """Return the shape with the fastest elimination order, or unchanged if the dense plan is estimated to be faster.
 
-    `graph` is the matrix, or the sources, targets and weights of the arcs. `launch` is the launch overhead in relaxations.
+    `graph` is the matrix, or the sources, targets and weights of the arcs. `launch` is the launch overhead in relaxations, and
+    `metis` the relaxations that take as long as METIS takes for a vertex. METIS runs if it is installed and if half of the
+    relaxations, which its separators save at most on meshes and road maps, would take longer than METIS.
     """
     arcs = arcs_of(graph) if isinstance(graph, np.ndarray) else shortest_arcs(shape.n, *graph)
     if len(arcs.sources) > MAX_DEGREE * shape.n or shape.n < 4 * shape.tile:
         return shape
     from fwtui_kernels.compiled import trees  # imports numba
+    from fwtui_kernels.parts.dissection import dissect
 
     begins, others, directed = neighbours(shape.n, arcs)
-    vertices = dissected(begins, others)
-    parents, sizes = trees.elimination_tree(begins, others, vertices, inverse(vertices))
     best, least = shape, (-(-shape.n // shape.tile) * launch * 3 + shape.n**3) / MIN_GAIN
-    # a subtree of up to `leaf` tiles is a leaf, and a separator of up to `small` vertices is merged into its parent
-    for leaf, small in product(LEAVES, (0, shape.tile // 2)):
-        numbers, above = numbered(*trees.grouped(parents, sizes, leaf * shape.tile, small))
-        if len(above) > MAX_SUPERNODES:
-            continue
-        by_number, members = vertices[np.argsort(numbers, kind="stable")], np.bincount(numbers)
-        firsts = np.concatenate([[0], np.cumsum(members)])
-        touched, starts = trees.touched(begins, others, by_number, inverse(by_number), firsts, above)
-        nodes = tuple(map(Supernode, members.tolist(), above.tolist(), np.diff(starts).tolist()))
-        candidate = replace(shape, order=EliminationOrder(nodes, directed, Factor(by_number, starts, touched, arcs)))
-        cost = sum(max(step.cost.relaxations, step.longest_task * cores) + launch for step in work(candidate, eliminated))
-        if cost < least:
-            best, least = candidate, cost
+    for by_metis in (False, True):
+        if by_metis and (least < 2 * metis * shape.n or not metis_installed()):
+            break
+        vertices = ordered_by_metis(begins, others) if by_metis else dissect(begins.astype(np.int64), others, DISSECTED).vertices
+        parents, sizes = trees.elimination_tree(begins, others, vertices, inverse(vertices))
+        # a subtree of up to `leaf` tiles is a leaf, and a separator of up to `small` vertices is merged into its parent
+        for leaf, small in product(LEAVES, (0, shape.tile // 2)):
+            numbers, above = numbered(*trees.grouped(parents, sizes, leaf * shape.tile, small))
+            if len(above) > MAX_SUPERNODES:
+                continue
+            by_number, members = vertices[np.argsort(numbers, kind="stable")], np.bincount(numbers)
+            firsts = np.concatenate([[0], np.cumsum(members)])
+            touched, starts = trees.touched(begins, others, by_number, inverse(by_number), firsts, above)
+            nodes = tuple(map(Supernode, members.tolist(), above.tolist(), np.diff(starts).tolist()))
+            candidate = replace(shape, order=EliminationOrder(nodes, directed, Factor(by_number, starts, touched, arcs)))
+            cost = sum(max(step.cost.relaxations, step.longest_task * cores) + launch for step in work(candidate, eliminated))
+            if cost < least:
+                best, least = candidate, cost
     return best
+
+
+def metis_installed() -> bool:
+    return "pymetis" in sys.modules or find_spec("pymetis") is not None
 
 
 def inverse(vertices: np.ndarray) -> np.ndarray:
@@ -133,7 +148,7 @@ def neighbours(n: int, arcs: Arcs) -> tuple[np.ndarray, np.ndarray, bool]:
     return np.searchsorted(sources, np.arange(n + 1)).astype(np.int32), targets.astype(np.int32), directed
 
 
-def dissected(begins: np.ndarray, others: np.ndarray) -> np.ndarray:
+def ordered_by_metis(begins: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return the vertices in METIS's nested dissection order, after the vertices without an edge, which METIS rejects."""
     import pymetis  # an optional dependency
 

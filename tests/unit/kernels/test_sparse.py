@@ -7,16 +7,15 @@ import numpy as np
 import pytest
 from in_simulator import answers
 from scipy.sparse.csgraph import dijkstra
-from sparse_graphs import distances, graph, right
+from sparse_graphs import WITHOUT, distances, graph, right
 
 from fwtui.experiment.experiment import KINDS
 from fwtui.graphs.graph import graph_of
 from fwtui_kernels import registry
+from fwtui_kernels.parts.dissection import dissect
 from fwtui_kernels.parts.elimination import at_once, in_rounds, relaxations, work
-from fwtui_kernels.parts.ordering import ordered
+from fwtui_kernels.parts.ordering import metis_installed, neighbours, ordered, shortest_arcs
 from fwtui_kernels.plan import NO_EDGE, EliminationOrder, Level, Rect, Shape, Supernode
-
-pytest.importorskip("pymetis", reason="pymetis is not installed (pip install 'fwtui[sparse]')")
 
 CPU = registry()["sparse-cpu"]
 SPARSE = {"density": 0.01}
@@ -69,7 +68,7 @@ def undirected(n: int, seed: int, parts: int = 1) -> np.ndarray:
 def test_undirected_graphs_are_detected_and_half_of_the_work_is_skipped(parts: int) -> None:
     matrix = undirected(500, 7, parts)
     shape = Shape(500, 16, "int32")
-    both = ordered(shape, matrix, launch=0, eliminated=at_once)
+    both = ordered(shape, matrix, launch=0, metis=WITHOUT, eliminated=at_once)
     assert both.order is not None and not both.order.directed
     orders = [replace(both, order=replace(both.order, directed=directed)) for directed in (False, True)]
     half, whole = (sum(w.cost.relaxations for w in work(one, at_once) if w.op == "sweep") for one in orders)
@@ -80,7 +79,7 @@ def test_undirected_graphs_are_detected_and_half_of_the_work_is_skipped(parts: i
     one_way = matrix.copy()
     row, column = np.argwhere((matrix != NO_EDGE["int32"]) & (matrix > 0))[0]
     one_way[row, column] += 1
-    other = ordered(shape, one_way, launch=0, eliminated=at_once)
+    other = ordered(shape, one_way, launch=0, metis=WITHOUT, eliminated=at_once)
     assert other.order is not None and other.order.directed
 
 
@@ -93,7 +92,7 @@ def test_a_negative_cycle_shows_on_the_diagonal(where: str) -> None:
         row, column = np.argwhere((matrix != NO_EDGE["int32"]) & (matrix > 0))[-1]
         matrix[row, column] = -matrix[row, column] - 3
     kernel = registry()["sparse-cpu"]
-    shape = ordered(Shape(300, 16, "int32", nonnegative=False), matrix, launch=0, eliminated=at_once)
+    shape = ordered(Shape(300, 16, "int32", nonnegative=False), matrix, launch=0, metis=WITHOUT, eliminated=at_once)
     from fwtui_kernels.plan import Target
 
     program = kernel.build(shape, Target("cpu"))
@@ -108,7 +107,7 @@ def test_a_negative_cycle_shows_on_the_diagonal(where: str) -> None:
 @pytest.mark.parametrize("eliminated", [at_once, in_rounds])
 def test_a_plan_reads_finished_cells_and_writes_each_distance_once(kind: str, eliminated: Any) -> None:
     g = graph(kind=kind, n=300)
-    shape = ordered(Shape(g.n, 8, "int32"), g.matrix, launch=0, eliminated=eliminated)
+    shape = ordered(Shape(g.n, 8, "int32"), g.matrix, launch=0, metis=WITHOUT, eliminated=eliminated)
     order = shape.order
     assert order is not None and sorted(order.factor.vertices.tolist()) == list(range(g.n))
     kernel = registry()["sparse-cpu" if eliminated is at_once else "sparse"]
@@ -137,7 +136,7 @@ def test_a_plan_reads_finished_cells_and_writes_each_distance_once(kind: str, el
 
 def test_a_front_has_the_vertices_above_that_its_subtree_touches() -> None:
     g = graph(kind="road", n=400)
-    order = ordered(Shape(g.n, 16, "int32"), g.matrix, launch=0, eliminated=at_once).order
+    order = ordered(Shape(g.n, 16, "int32"), g.matrix, launch=0, metis=WITHOUT, eliminated=at_once).order
     assert order is not None
     linked = (g.matrix != NO_EDGE["int32"]) | (g.matrix != NO_EDGE["int32"]).T
     firsts = np.concatenate([[0], np.cumsum([node.size for node in order.supernodes])])
@@ -166,3 +165,38 @@ def test_a_graph_without_small_separators_keeps_the_dense_plan(asked: dict[str, 
     assert CPU.ordered is not None and CPU.ordered(shape, g.matrix) == shape
     dense = registry()["tiled-cpu"].plan(shape, False)
     assert list(CPU.plan(shape, False)) == [replace(step, phase="eliminate") for step in dense]
+
+
+def arcs_between(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    return both[:, 0], both[:, 1], np.ones(len(both), np.int32)
+
+
+LEAVES = np.arange(1, 300)
+RIM = np.stack([LEAVES, np.roll(LEAVES, 1)], 1)
+STAR = np.stack([np.zeros_like(LEAVES), LEAVES], 1)
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [STAR, np.concatenate([STAR, RIM]), np.stack([LEAVES // 3, LEAVES], 1), np.argwhere(np.triu(np.ones((99, 99)), 1)), RIM[:0]],
+    ids=["star", "wheel", "tree", "clique", "no edge"],
+)
+def test_a_dissection_separates_what_is_beside_it(pairs: np.ndarray) -> None:
+    n = 300
+    begins, others, _ = neighbours(n, shortest_arcs(n, *arcs_between(pairs)))
+    vertices, firsts, parents = dissect(begins.astype(np.int64), others, 8)
+    assert sorted(vertices.tolist()) == list(range(n)) and firsts[-1] == n
+    node_of = np.empty(n, int)
+    node_of[vertices] = np.repeat(np.arange(len(parents)), np.diff(firsts))
+    for low, high in np.sort(node_of[pairs], axis=1).tolist():
+        while low != high:
+            assert low < parents[low] <= high, "an edge joins a supernode only to itself and to those above it"
+            low = int(parents[low])
+
+
+def test_metis_orders_if_half_of_the_work_takes_longer() -> None:
+    pytest.importorskip("pymetis", reason="pymetis is not installed (pip install 'fwtui[sparse]')")
+    matrix, shape = graph(kind="road", n=400).matrix, Shape(400, 16, "int32")
+    by_searches, by_metis = (ordered(shape, matrix, launch=0, metis=metis, eliminated=at_once) for metis in (WITHOUT, 0))
+    assert metis_installed() and relaxations(by_metis) < relaxations(by_searches)
