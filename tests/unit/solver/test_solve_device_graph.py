@@ -83,6 +83,10 @@ weights = shared.arcs.weights + lift[shared.arcs.sources] - lift[shared.arcs.tar
 compare("arcs of both signs", Adjacency(8, shared.vertices, arcs=shared.arcs._replace(weights=weights)))
 chain = Adjacency(12, arcs=Arcs(np.arange(12), np.roll(np.arange(12), -1), np.full(12, 1600.0)))
 compare("arcs in a ring", chain)
+order = rng.permutation(200)  # a round follows few of the arcs
+long = Adjacency(200, arcs=Arcs(order, np.roll(order, -1), np.append(np.ones(199), 1000.0)))
+ring = device_graph.to_device(long, engine, Clock())
+told["long ring"] = [next(ring.choices(dtype))[:2] for dtype in (None, "int16")]
 # a loop that nobody follows counts in no bound, and need fit no type
 ends = np.array([0, 0, 1, 2, 2]), np.array([0, 1, 2, 2, 3])
 loops = Adjacency(4, arcs=Arcs(*ends, np.array([1e14, 2, 3, 1e300, 4])))
@@ -182,6 +186,8 @@ def test_the_same_answers_to_the_bit() -> None:
     assert told["dense float64"][:2] == ["int16", "proved by (n-1) x greatest weight"]
     assert told["dense int64"] == ["int32", told["dense int64"][1], "float64"] and told["dense rounded"][0] == "float64"
     assert told["dense quarters"][0] == "float32" and told["dense negative"][0] == "int32"
+    searched = ["int16", "proved by two searches from vertex 0"]
+    assert told["long ring"] == [["int32", "proved by (n-1) x greatest weight"], searched], "int16 pays only for short searches"
     assert told["arcs in a ring"] == ["int32", "proved by (n-1) x greatest weight", "float32"]
 
 
