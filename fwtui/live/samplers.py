@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+from fwtui.common.child_process import StartError
 from fwtui.common.environment import worker_environment
 from fwtui.experiment.device import DeviceId
 from fwtui.live import ncu
@@ -40,14 +41,18 @@ class Sampling:
         self._held = False
         self._gpus: tuple[DeviceId, ...] = (gpu,)  # the followed GPUs
         self._workers: tuple[int, ...] = ()  # the process ids of the workers
+        self._start_error = ""
         self._deaths = 0
         self._due = origin
 
     def restart_if_due(self) -> None:
-        """Start a sampler if none runs, telemetry is wanted and the delay after a crash is over."""
+        """Start a sampler if none runs, telemetry is wanted and the delay after a failure is over; died() reports a failed start."""
         if self.child is None and self._wanted and not self._held and self._clock() >= self._due:
             arguments = [*self._arguments, "--device", ",".join(map(str, self._gpus))]
-            self.child = self._start("fwtui.machine.telemetry.sampler", arguments, self._origin, None)
+            try:
+                self.child = self._start("fwtui.machine.telemetry.sampler", arguments, self._origin, None)
+            except StartError as error:
+                self._start_error = str(error)
             self._name_workers()
 
     def measures(self, workers: tuple[int, ...]) -> None:
@@ -80,19 +85,19 @@ class Sampling:
         self._held = False
 
     def died(self, t: float) -> events.Fault | None:
-        """Return the event at `t` for a sampler that died, once all its events are taken."""
-        dead = self.child
-        if dead is None or not dead.gone or dead.lines:
+        """Return the event at `t` for a sampler that could not be started, or that died and has no more events."""
+        dead, message, output = self.child, self._start_error, ""
+        if not message and (dead is None or not dead.gone or dead.lines):
             return None
-        self.child = None
+        self.child, self._start_error = None, ""
+        if dead is not None:
+            message, output = f"the telemetry process died ({describe_exit(dead.exit_code or 0)})", dead.last_output
+            dead.close(grace=0)
         self._deaths += 1
         self._due = self._clock() + 2.0**self._deaths
         self._wanted = self._deaths <= RESTARTS
         after = f"it starts again in {2**self._deaths} s" if self._wanted else "telemetry stops"
-        message = f"the telemetry process died ({describe_exit(dead.exit_code or 0)}); {after}"
-        fault = events.Fault(t=t, source="sampler", code="died", message=message, stderr=dead.last_output)
-        dead.close(grace=0)
-        return fault
+        return events.Fault(t=t, source="sampler", code="died", message=f"{message}; {after}", stderr=output)
 
     def _stop_sampler(self) -> EventChild | None:
         child, self.child = self.child, None
@@ -111,6 +116,7 @@ class WarpSampling:
         self._origin, self._start, self._permitted = origin, start or EventModule, permitted
         self._cancelled = False
         self._again = False
+        self._start_error = ""
 
     def prepare(self, request: RunRequest) -> None:
         """Start the process for the coming run; it imports during the run."""
@@ -134,7 +140,8 @@ class WarpSampling:
         if not self._permitted():
             return events.Sampled(t=0.0, run=run.id, note=ncu.FORBIDDEN)
         self.prepare(done)
-        assert self.child is not None
+        if self.child is None:
+            return events.Sampled(t=0.0, run=run.id, note=self._start_error)
         most = MAX_SECONDS if self.wanted == AUTO else 0.0
         with_source = include_source or not done.own
         self.child.send(SampleRequest(run.id, done.experiment, done.own, run.n, run.seconds, most, with_source))
@@ -161,8 +168,11 @@ class WarpSampling:
             self._end_child()
 
     def _begin_child(self) -> None:
-        self.child = self._start(MODULE, [], self._origin, worker_environment("real"))
-        self._again = False
+        self.child, self._again = None, False
+        try:
+            self.child = self._start(MODULE, [], self._origin, worker_environment("real"))
+        except StartError as error:  # begin() reports it
+            self._start_error = str(error)
 
     def _end_child(self) -> None:
         self.run = None

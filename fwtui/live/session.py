@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
@@ -14,6 +14,7 @@ import msgspec
 
 from fwtui.analysis import limits
 from fwtui.analysis.answers import why_none
+from fwtui.common.child_process import StartError
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Corrupt, Refused, os_error_reason
 from fwtui.common.text import sanitise
@@ -404,7 +405,8 @@ class Live:
         kind, devices = self._worker_kind
         if isinstance(request, requests.RunRequest) and not devices:  # the next run then finds another worker ready
             device = request.experiment.runs_on
-            self._start_worker(kind).send(requests.PrepareRequest(device.backend, device.index))
+            with suppress(StartError):  # the next run reports it
+                self._start_worker(kind).send(requests.PrepareRequest(device.backend, device.index))
 
     def _tell_end(self, request: requests.Work | None, os_error_reason: str) -> None:
         """Send the end of a pending run or summary."""

@@ -21,6 +21,7 @@ from textual.widgets import DataTable, OptionList, Select
 from textual.widgets._select import SelectOverlay
 
 from fwtui.__main__ import main
+from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
 from fwtui.stream import events
@@ -327,7 +328,8 @@ def test_the_details_are_bounded(tmp_path: Path) -> None:
     assert kept.path.read_text().count("ValueError: error") == 3
     assert said[0] == f"ValueError; details in {kept.path}" and "5 errors so far" in said[-1]
     (tmp_path / "file").touch()
-    assert CrashLog(tmp_path / "file" / "x.txt").write(ValueError()) == "ValueError", "no file can be made"
+    no_file = tmp_path / "file" / "x.txt"
+    assert [CrashLog(no_file).write(error) for error in (ValueError(), Refused("a sentence"))] == ["ValueError", "a sentence"]
 
 
 async def test_a_removed_screen_is_not_updated(dashboard: FwtuiApp) -> None:

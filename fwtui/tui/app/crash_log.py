@@ -17,6 +17,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from fwtui.common.errors import Failed, Refused
 from fwtui.common.version import __version__
 from fwtui.sessions.folders import own_folder
 from fwtui.tui.frame import bindings
@@ -49,9 +50,10 @@ class CrashLog:
         self._failed: dict[str, list[float]] = {}  # when each place failed
 
     def write(self, error: BaseException) -> str:
-        """Log an error without the values of variables; return its name and the path of the file. Never raises."""
+        """Log an error without the values of variables; return its sentence or name, and the path of the file. Never raises."""
         self._count += 1
-        name, now = type(error).__name__, datetime.now(UTC).isoformat(timespec="seconds")
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        name = str(error) if isinstance(error, Refused | Failed) else type(error).__name__
         if self._count > self._most_errors:
             return f"{name}; {self._count} errors so far, details of the first {self._most_errors} in {self.path}"
         with suppress(OSError):  # a full disk, or a read-only program

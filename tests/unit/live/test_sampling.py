@@ -1,5 +1,6 @@
 """Samplers of a live session: telemetry with restarts, and warps after a run."""
 
+import errno
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ import pytest
 from builders import run_started
 from stand_ins import HeardChild
 
+from fwtui.common.child_process import StartError
 from fwtui.engine.engine import HostEngine
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import Experiment, as_it_ran, changed, settle
@@ -46,6 +48,28 @@ def test_telemetry_follows_the_gpus_of_the_run(begun: list[HeardChild]) -> None:
     kept.restart_if_due()
     assert [child.arguments for child in begun[1:]] == [["--hz", "10", "--identify", "--device", "2,0"]]
     assert kept.follow([DeviceId("cuda", 2), FIRST_GPU]) is None and kept.child is not None
+
+
+def test_a_sampler_that_cannot_be_started_is_reported_once_a_delay() -> None:
+    def fail(*given: Any) -> Any:
+        raise StartError(OSError(errno.EACCES, "Permission denied"), "/root/python")
+
+    clock = [100.0]
+    sampling = Sampling(100.0, 10, FIRST_GPU, False, fail, lambda: clock[-1])
+    for seconds in (2, 4):
+        sampling.keep()
+        fault = sampling.died(7.0)
+        said = f"the process python was not started: permission denied; it starts again in {seconds} s"
+        assert fault == events.Fault(t=7.0, source="sampler", code="died", message=said)
+        sampling.keep()
+        assert sampling.died(7.0) is None
+        clock.append(clock[-1] + seconds)
+    of_warps = WarpSampling(5.0, fail, lambda: True)
+    of_warps.wanted = "auto"
+    of_warps.prepare(DONE)
+    assert of_warps.begin(model(), DONE, False) == events.Sampled(
+        t=0.0, run=7, note="the process python was not started: permission denied"
+    )
 
 
 def test_every_sampler_learns_which_process_measures(begun: list[HeardChild]) -> None:
