@@ -51,7 +51,10 @@ class Vertices:
 
     def row(self, label: Hashable) -> int:
         """Return the vertex with this label, compared as an object and not as text. Raises Refused if there is none."""
-        vertex = self._by_label.get(label)
+        try:
+            vertex = self._by_label.get(label)
+        except TypeError:  # it cannot be hashed
+            raise self._unknown(str(label)) from None
         if vertex is None and isinstance(label, str) and len(self) and all(isinstance(one, int) for one in self.labels):
             numbers = f"the vertices are numbers, {self.name(0)} to {self.name(len(self) - 1)}"
             raise Refused(f"{quoted(label)} is text, but {numbers}; pass one without quotes")

@@ -159,7 +159,8 @@ def _devices_text(devices: Any) -> str | None:
 def _numbers(what: str, ends: Sequence[Hashable], vertices: Vertices) -> np.ndarray:
     """The vertices as an array: integers are their numbers, all else are labels. Raises Refused for one that is not there."""
     array = isinstance(ends, np.ndarray) and (ends.ndim != 1 or ends.dtype == bool)
-    if array or isinstance(ends, (str, bytes)) or not isinstance(ends, Iterable):
+    mask = isinstance(ends, Sequence) and any(isinstance(end, (bool, np.bool_)) for end in ends)
+    if array or mask or isinstance(ends, (str, bytes)) or not isinstance(ends, Iterable):
         raise Refused(f"{what}s is not a list of vertices; pass one like [3, 17], or numpy.flatnonzero(mask)")
     n = len(vertices)
     numbers = [int(end) if isinstance(end, (int, np.integer)) else vertices.row(end) for end in ends]

@@ -132,6 +132,8 @@ def test_searches_report_negative_cycles() -> None:
         ({"sources": [0], "devices": "cpu,cpu"}, "omit sources, or comm, devices and gather"),
         ({"sources": 3}, "sources is not a list of vertices"),
         ({"targets": np.arange(9) == 3}, "targets is not a list of vertices; pass one like"),
+        ({"sources": [True, False]}, "sources is not a list of vertices; pass one like"),
+        ({"sources": [[0]]}, r"there is no vertex '\[0\]'; the first one is '0', the last '8'"),
         ({"targets": [9]}, "target 9 is outside 0 to 8; choose"),
         ({"targets": [0], "predecessors": True}, "omit targets or predecessors"),
     ],
