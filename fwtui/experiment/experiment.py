@@ -253,7 +253,7 @@ def _check_devices(e: Experiment, kernel: Kernel, simulated: bool, ranks: Sequen
         ranked = _one_of([k.id for k in known_kernels().values() if k.ranked])
         raise Refused(f"{kernel.id} runs on one device, not on {excerpt(e.devices)}; choose {ranked}, or omit the devices")
     if simulated or e.device != "auto":
-        raise Refused(f"devices {excerpt(e.devices)} and device {e.device} cannot be combined; pass only one")
+        raise Refused(f"devices {excerpt(e.devices)} and device {excerpt(e.device)} cannot be combined; pass only one")
     if ranks and (ranks[0].gpu is None) != (kernel.backend == "cpu"):
         other = next((k.id for k in known_kernels().values() if k.ranked and k.backend != kernel.backend), "another kernel")
         raise Refused(f"{kernel.id} does not run on {excerpt(e.devices)}; choose {other}, or other devices")

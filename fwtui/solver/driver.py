@@ -35,7 +35,9 @@ def _engine(graph: GivenGraph | DeviceArray, call: Call) -> AbstractContextManag
             what = "take a graph in host memory, and the array is on a GPU; copy it to the host, or omit devices"
             raise Refused(f"devices {excerpt(call.devices)} {what}")
         if call.device is not None:
-            raise Refused(f"devices {excerpt(call.devices)} and device {call.device} cannot be combined; pass only one")
+            raise Refused(
+                f"devices {excerpt(call.devices)} and device {excerpt(str(call.device))} cannot be combined; pass only one"
+            )
         from fwtui.solver.mpi_engine import job_engine
 
         return job_engine(call.devices)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import quoted
+from fwtui.common.text import excerpt, quoted
 from fwtui.common.units import counted
 from fwtui.graphs.adjacency import Adjacency, DeviceArray, GivenGraph, merge_parallel
 from fwtui.graphs.columns import WeightChoice
@@ -77,9 +77,12 @@ def solve(
     ValueError) if the input is not a graph or does not fit, and TypeError.
     """
     resident = hasattr(graph, "__cuda_array_interface__")
-    call = Call(_dtype_name(dtype), predecessors, kernel, device, _devices_text(devices), keep == "device")
-    if keep not in (None, "device"):
+    in_device_memory = isinstance(keep, str) and keep == "device"
+    call = Call(_dtype_name(dtype), predecessors, kernel, device, _devices_text(devices), in_device_memory)
+    if keep is not None and not in_device_memory:
         raise Refused(f"keep is {quoted(str(keep))}; pass 'device', or omit it for distances on the host")
+    if not isinstance(weight, Hashable):
+        raise Refused(f"weight is {quoted(str(weight))}, not a name; pass one, or None if each edge counts 1")
     if keep and (sources is not None or targets is not None or comm is not None or devices is not None):
         raise Refused("keep='device' cannot be combined with sources, targets, comm or devices; omit keep, or these")
     if sources is not None or targets is not None:
@@ -94,7 +97,7 @@ def solve(
         if not hasattr(comm, "Get_attr"):
             raise Refused(f"comm is {quoted(str(comm))}, not a communicator; pass one such as mpi4py.MPI.COMM_WORLD")
         if device is not None:
-            raise Refused(f"device {device} and comm= cannot be combined; pass only one")
+            raise Refused(f"device {excerpt(str(device))} and comm= cannot be combined; pass only one")
         from fwtui.solver.mpi_solve import solve_mpi
 
         def read() -> GivenGraph:
@@ -147,8 +150,8 @@ def solve_one(
 
 
 def _dtype_name(dtype: Any) -> str | None:
-    """Return the name of a number type: of a text, a NumPy type, or one of its scalar classes."""
-    return np.dtype(dtype).name if isinstance(dtype, (np.dtype, type)) else dtype
+    """Return the name of a data type: of a text, a NumPy type, or one of its scalar classes."""
+    return None if dtype is None else np.dtype(dtype).name if isinstance(dtype, (np.dtype, type)) else str(dtype)
 
 
 def _devices_text(devices: Any) -> str | None:
