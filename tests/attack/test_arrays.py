@@ -11,6 +11,7 @@ from scipy.sparse import csgraph
 
 from fwtui import shortest_path
 
+SIGNALLING = np.array([0x7FF00000000007A2], np.uint64).view(np.float64)  # R's NA
 KINDS = {
     "whole": lambda rng, n: rng.integers(1, 30, (n, n)),
     "small": lambda rng, n: rng.integers(0, 2, (n, n)),
@@ -22,6 +23,7 @@ KINDS = {
     "huge": lambda rng, n: rng.random((n, n)) * 1e300,
     "truth values": lambda rng, n: rng.random((n, n)) < 0.5,
     "NaN": lambda rng, n: np.where(rng.random((n, n)) < 0.1, np.nan, 3),
+    "signalling NaN": lambda rng, n: np.where(rng.random((n, n)) < 0.1, SIGNALLING, 3),
     "infinite": lambda rng, n: np.where(rng.random((n, n)) < 0.1, np.inf, 3),
 }
 

@@ -1,4 +1,4 @@
-"""Random keys and sizes in a real terminal, then a signal at a random moment: the program ends cleanly and leaves nothing."""
+"""Random keys, sizes and size reports in a real terminal, then a signal at a random moment: the program leaves nothing behind."""
 
 import fcntl
 import os
@@ -9,6 +9,7 @@ import sys
 import termios
 from pathlib import Path
 
+import psutil
 import pytest
 from attacking import SEED, sized
 from ptyrun import RESTORED, PtyRun  # pyright: ignore[reportMissingImports]
@@ -28,6 +29,8 @@ KEYS = (
     b"\x1b[<0;9;9M",
 )
 SIZES = ((30, 100), (24, 80), (10, 40), (60, 200), (1, 1))
+SIDES = (0, 1, 24, 80, 9999999, 10**40)  # of a size in the input, which may be a lie
+MAX_MEMORY = 400 << 20  # bytes
 
 
 def storm(run: PtyRun, chance: random.Random, steps: int) -> None:
@@ -35,6 +38,8 @@ def storm(run: PtyRun, chance: random.Random, steps: int) -> None:
         if chance.random() < 0.1:
             fcntl.ioctl(run.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", *chance.choice(SIZES), 0, 0))
             os.killpg(run.process.pid, signal.SIGWINCH)
+        if chance.random() < 0.03:
+            run.press(b"\x1b[48;%d;%d;1;1t" % (chance.choice(SIDES), chance.choice(SIDES)))
         key = chance.choice(KEYS)
         run.press(key if isinstance(key, bytes) else bytes((key,)))
         run.read(chance.random() / 50)
@@ -56,6 +61,7 @@ def test_a_storm_that_a_signal_ends(tmp_path: Path, own_cache: str, what: str, n
         run.read_until(RESTORED[0].replace(b"l", b"h"))  # the screen is the program's
         storm(run, chance, chance.randrange(sized(120)))
         assert run.process.poll() is None, run.output[-500:]
+        assert psutil.Process(run.process.pid).memory_info().rss < MAX_MEMORY
         end = chance.choice(SIGNALS)
         run.kill(end)
         assert run.process.returncode == (-end if end == signal.SIGKILL else 128 + end), run.output[-500:]
