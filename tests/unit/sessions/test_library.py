@@ -86,6 +86,7 @@ class TestLibrary:
         record(shipped / "old.fwt.jsonl", *lines)
         later = header(created="2026-01-01T00:00:00Z")
         record(own / "new.fwt.jsonl", *lines, header=later, close=False)
+        os.utime(own / "new.fwt.jsonl", ns=(2**63 + 1, 2**63 + 1))  # the year 2262, beyond 64 bits of nanoseconds
         record(own / "future.fwt.jsonl", header=header(created="2020", version=3))
         (own / "broken\x1b[31m.fwt.jsonl").write_text("no session")
         (own / "lost.fwt.jsonl").symlink_to(own / "nowhere")

@@ -135,7 +135,8 @@ def test_the_start_of_a_session_is_shown_in_any_time_zone(monkeypatch: pytest.Mo
     monkeypatch.setenv("TZ", zone)
     time.tzset()
     try:
-        assert re.fullmatch(r"\d+ Nov \d\d:\d\d", Earlier(Path("a"), "2020-11-20T14:02:00+00:00", 1).when)
+        for created in ("2020-11-20T14:02:00+00:00", "2262-11-20T14:02:00+00:00", "0001-11-20T00:00:00+14:00"):
+            assert re.fullmatch(r"\d+ Nov \d\d:\d\d", Earlier(Path("a"), created, 1).when)
     finally:
         monkeypatch.undo()
         time.tzset()
