@@ -217,12 +217,13 @@ class TestInput:
         assert one.distances.tolist() == [[0]] and one.predecessors is not None and one.predecessors.tolist() == [[-9999]]
         assert one.path(0, 0) == [0]
 
-    def test_a_signalling_nan_is_no_edge(self) -> None:
+    @pytest.mark.parametrize("bits", [np.array([0x7FF00000000007A2], np.uint64), np.array([0x7F8007A2], np.uint32)])
+    def test_a_signalling_nan_is_no_edge(self, bits: np.ndarray) -> None:
         """R writes NA as a signalling NaN."""
-        missing = np.array([0x7FF00000000007A2], np.uint64).view(np.float64)[0]
+        missing = bits.view(f"f{bits.itemsize}")
         matrix = least(*random_arcs("directed", 5))
-        given = np.where(np.isfinite(matrix), matrix, missing)
-        np.fill_diagonal(given, missing)
+        given = np.where(np.isfinite(matrix), matrix.astype(missing.dtype), missing)
+        np.fill_diagonal(given, missing[0])
         with warnings.catch_warnings(action="error"):
             assert (solve(given).distances == by_scipy(matrix)).all()
         given[0, -1] = -np.inf
