@@ -246,7 +246,10 @@ def _sampled(lines: list[str]) -> tuple[list[str], bool]:
 def _split(line: str, delimiter: str | None) -> list[str]:
     if delimiter is None:
         return line.split()
-    row = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+    try:
+        row = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+    except csv.Error:  # a carriage return inside the line
+        row = [line]
     return [cell.strip() for cell in row]
 
 

@@ -195,6 +195,7 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
         ("1 2\n1e300 2\n", "line 2: vertex 1e300 is outside"),
         ("1 2 3\n1 2 inf\n", "line 2: weight inf is not a finite number; remove"),
         (b"1 2\n\xff\x00 2\n", "line 2"),
+        (b"\r\xd0}", "line 1"),
     ],
     "csv": [
         ("", "no edges; put source,target,weight"),
