@@ -46,7 +46,7 @@ class Sampling:
         self._due = origin
 
     def restart_if_due(self) -> None:
-        """Start a sampler if none runs, telemetry is wanted and the delay after a failure is over; died() reports a failed start."""
+        """Start a sampler if none runs, telemetry is wanted and the delay after a failure is over; died() reports a failure."""
         if self.child is None and self._wanted and not self._held and self._clock() >= self._due:
             arguments = [*self._arguments, "--device", ",".join(map(str, self._gpus))]
             try:
