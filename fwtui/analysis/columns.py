@@ -226,7 +226,7 @@ ALL = (
     Column("whole type", "type", lambda r: r.run.experiment.dtype, _CHOSEN),
     Column("asked", "kernel", _requested_kernel, {PRINTED: 0, TUNED: 0}, cells=20),
     Column("picked", "auto picks", lambda r: r.run.experiment.kernel, {PICKED: 0}),
-    Column("choices", "choices", lambda r: config_of(r.run.experiment).words, _CHOSEN, cells=38),
+    Column("choices", "choices", lambda r: config_of(r.run.experiment).label, _CHOSEN, cells=38),
     Column("kernel", "kernel", _kernel, {COMPARED: 0, HISTORY: 0, COMPARISON: 0}, cells=16),
     Column("n", "n", lambda r: r.run.n or None, {**_BOTH, HISTORY: 0, COMPARISON: NARROW}, str, 5, True, absent=NONE),
     Column("tile", "tile", lambda r: r.run.experiment.tile or None, {**_BOTH, **_SMALL}, str, 4, True, absent=NONE),

@@ -16,7 +16,7 @@ from fwtui.analysis.compare import speedup
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.common import units
 from fwtui.common.text import truncate
-from fwtui.engine.kernel_instance import load_kernel
+from fwtui.engine import kernel_instance
 from fwtui.stream import events
 from fwtui.stream.model import Evidence
 from fwtui.stream.stages import STAGES
@@ -219,7 +219,7 @@ def test_a_run_too_short_for_counters_has_none() -> None:
 
 
 def test_every_measured_stage_has_a_title() -> None:
-    files = [*Path(measure.__path__[0]).glob("*.py"), Path(load_kernel.__file__)]
+    files = [*Path(measure.__path__[0]).glob("*.py"), Path(kernel_instance.__file__)]
     source = "".join(path.read_text() for path in files)
     names = set(re.findall(r'\bstage\("([^"]+)"', source))
     assert {"read", "graph", "clean", "phases"} <= names == set(STAGES) - {"answers"}

@@ -138,7 +138,7 @@ def test_the_roof_of_shared_memory_counts_bank_conflicts(kernel: str, phase: str
     assert by_shared(counted) == pytest.approx(moved / known * part.relaxations / told["relaxations"])
     slowest = slowest_line(phase_rows(ladder, counted))
     drawn, _ = figure(ladder, counted)
-    (rule,) = (one for one in drawn.rules if one.words.startswith("shared-memory"))
+    (rule,) = (one for one in drawn.rules if one.label.startswith("shared-memory"))
     assert slowest is not None and slowest.shared_seconds and rule.value == slowest.relaxations / slowest.shared_seconds
     uncounted = msgspec.structs.replace(counted, counted=())
     assert by_shared(uncounted) == by_shared(counted)

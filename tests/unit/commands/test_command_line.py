@@ -130,7 +130,7 @@ class Scripted(Live):
 
     def start(self, experiment: Any, brief: bool = False) -> int:
         for event in self.script[self.turn]:
-            self.tell(event)
+            self.emit(event)
         self.turn += 1
         return self.turn
 

@@ -57,11 +57,11 @@ def test_a_sampler_that_cannot_be_started_is_reported_once_a_delay() -> None:
     clock = [100.0]
     sampling = Sampling(100.0, 10, FIRST_GPU, False, fail, lambda: clock[-1])
     for seconds in (2, 4):
-        sampling.keep()
+        sampling.restart_if_due()
         fault = sampling.died(7.0)
         said = f"the process python was not started: permission denied; it starts again in {seconds} s"
         assert fault == events.Fault(t=7.0, source="sampler", code="died", message=said)
-        sampling.keep()
+        sampling.restart_if_due()
         assert sampling.died(7.0) is None
         clock.append(clock[-1] + seconds)
     of_warps = WarpSampling(5.0, fail, lambda: True)
