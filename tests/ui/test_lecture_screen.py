@@ -165,9 +165,9 @@ async def test_a_question_before_the_first_run_has_no_answer(replay_of: Replay) 
     told = [scenes.header(), scenes.NO_GPU, events.Marker(t=0.1, text="@phases ?phase"), events.Marker(t=0.2, text="?speedup")]
     app = replay_of([*told, *scenes.run(1, 0.3, Experiment(kernel="tiled-cpu", n=64))])
     async with opened(app) as pilot:
-        assert "no run has started here" in await at(pilot, 1, "exclamation_mark")
+        assert "No run has begun" in await at(pilot, 1, "exclamation_mark")
         lines = app.screen.query_one(CueCard).lines
-        assert "no run has started here" in lines[-1].plain
+        assert "no run has started at this position" in lines[-1].plain
 
 
 def test_a_lecture_waits_at_an_initial_marker(tmp_path: Path) -> None:

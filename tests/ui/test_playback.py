@@ -68,7 +68,7 @@ class TestKeys:
             before = played.player.index
             assert "there is no run 9 in this session" in await go(pilot, "run 9")
             for words in ("nowhere", "run x", "1e5"):
-                with pytest.raises(Refused, match=f"'{words}' is not a place in this session"):
+                with pytest.raises(Refused, match=f"'{words}' is not a position in this session"):
                     played.go(words)
             await press(pilot, "G", "5", "escape")
             assert played.player.index == before

@@ -357,7 +357,7 @@ def test_a_kernel_file_in_the_form_is_checked_after_it_is_loaded(live: ScriptedL
 
 
 def test_a_sweep_around_a_users_kernel_runs_its_file_as_it_is_now(live: ScriptedLive, tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="mine is a kernel of your own; choose its file first"):
+    with pytest.raises(Refused, match="mine is a user kernel; choose its file first"):
         SweepDraft(Experiment(kernel="mine", code="0123456789abcdef"), lambda: live.settled)
     (tmp_path / "mine.py").write_text("")
     user_kernel_registry.install(replace(registry()["serial"], id="mine"), tmp_path / "mine.py")

@@ -34,7 +34,7 @@ class Here:
         facts = {
             "gpus": lambda: Hardware(gpus=gpus, gpm=H200 in gpus, reason=reason),
             "driver_present": lambda: bool(gpus) if driver is None else driver,
-            "version_of": lambda name: installed[name] if name in installed else real(name),
+            "installed_version": lambda name: installed[name] if name in installed else real(name),
         }
         for name, fact in facts.items():
             self._monkeypatch.setattr(hardware, name, fact)

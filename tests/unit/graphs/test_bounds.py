@@ -60,7 +60,7 @@ def check_range(graph: GraphInput, dtype: str) -> str:
         (3, 1, MAX / 3, "real", "float32", None, "weights up to 1.13427e+38 leave no room for sums in float32; choose float64"),
         (3, -1e308, 1, "real", None, None, "weights up to 1e+308 leave no room for sums in float64; scale them down"),
         (3, 1, 9, "real", "int32", None, "weights that are not integers do not fit int32; choose float32 or float64"),
-        (3, -2, 9, "whole", "int16", None, "int16 takes no negative weights, and -2 is one; choose int32 or float64"),
+        (3, -2, 9, "whole", "int16", None, "int16 does not support negative weights such as -2; choose int32 or float64"),
         (3, 1, INT16, "whole", "int16", None, "weight 16383 on 3 vertices leaves no room in int16; choose int32"),
         (3, 1, INT32, "whole", "int32", None, "weight 1.07374e+09 on 3 vertices leaves no room in int32; choose float64"),
         (2000, -(10**6), 5, "whole", "int32", None, "weight -1e+06 on 2,000 vertices leaves no room in int32; choose float64"),

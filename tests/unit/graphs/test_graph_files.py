@@ -207,9 +207,9 @@ def test_a_format_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        (CELLS.replace("SUFFIXES", "ENDINGS"), "cells.py sets no SUFFIXES that is a literal tuple"),
-        (CELLS.replace('"cells"', "str(1)"), "cells.py sets no TITLE that is a literal str"),
-        ("ORDER = '1'", "cells.py sets no ORDER that is a literal int"),
+        (CELLS.replace("SUFFIXES", "ENDINGS"), "cells.py has no literal tuple named SUFFIXES"),
+        (CELLS.replace('"cells"', "str(1)"), "cells.py has no literal str named TITLE"),
+        ("ORDER = '1'", "cells.py has no literal int named ORDER"),
     ],
 )
 def test_a_format_without_a_required_function_is_an_error(tmp_path: Path, text: str, wrong: str) -> None:

@@ -52,7 +52,7 @@ def test_telemetry_follows_the_gpus_of_the_run(begun: list[HeardChild]) -> None:
 
 def test_a_sampler_that_cannot_be_started_is_reported_once_a_delay() -> None:
     def fail(*given: Any) -> Any:
-        raise StartError(OSError(errno.EACCES, "Permission denied"), "/root/python")
+        raise StartError(OSError(errno.EACCES, "Permission denied"), "/opt/python")
 
     clock = [100.0]
     sampling = Sampling(100.0, 10, FIRST_GPU, False, fail, lambda: clock[-1])
