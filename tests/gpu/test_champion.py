@@ -26,7 +26,7 @@ def test_both_forms_equal_scipy_where_blocks_are_many(engine: Any, dtype: str, f
 @pytest.mark.parametrize("dtype", ["float32", "int32", "int16", "float64"])
 def test_a_large_graph_agrees_with_dijkstra_and_with_another_kernel(engine: Any, dtype: str, negative: float) -> None:
     if dtype == "int16" and negative:
-        pytest.skip("int16 takes no negative weights")
+        pytest.skip("int16 does not support negative weights")
     graph = {"n": 16384, "dtype": dtype, "negative": negative, "repeats": 1, "verify": "sample"}
     experiments = [settle(Experiment(kernel=kernel, **graph)) for kernel in ("katz-kider", *TOP[:2])]
     if registry()[TOP[0]].lacks(experiments[1].shape(16384), engine.target):

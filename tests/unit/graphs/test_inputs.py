@@ -218,7 +218,7 @@ def test_one_rule_for_weights_in_every_container(tmp_path: Path) -> None:
         with pytest.raises(Refused, match="has no columns with names"):
             solve(unnamed, weight="strength")
     for wrong in (["strength"], len):
-        with pytest.raises(Refused, match="not a name|not the name of an attribute"):
+        with pytest.raises(Refused, match=r"not a name|not the name of an attribute"):
             solve(graph, weight=wrong)  # type: ignore[arg-type]
     graph.add_edge("C", "D")
     assert solve(graph, weight="strength").stats.notes[1] == "1 edge without 'strength', such as C to D, count 1"

@@ -24,7 +24,7 @@ def ladder(monkeypatch: pytest.MonkeyPatch) -> None:
         ".solver.choose",
         ".solver.call",
         ".experiment.user_kernel_registry",
-        ".machine.auto",
+        ".machine.device_choice",
     ):
         monkeypatch.setattr(f"fwtui{module}.registry", lambda: more, raising=False)
     monkeypatch.setattr("fwtui.machine.tuning_table.load", lambda *given: ())
