@@ -44,9 +44,9 @@ class RowElimination:
     def tree(self) -> Tree:
         """The tree of level sets, or METIS's if that is expected to pay and needs fewer relaxations."""
         with compiled():
-            from fwtui_kernels.parts.dissection import dissect, metis_dissection
+            from fwtui_kernels.parts.dissection import dissect
             from fwtui_kernels.parts.ordering import metis_installed
-            from fwtui_kernels.parts.row_factor import tree_of
+            from fwtui_kernels.parts.row_factor import metis_dissection, tree_of
 
             near = self.neighbours(self.choices[0].dtype)
             tree = tree_of(dissect(near.begins, near.others, LEAF), near)

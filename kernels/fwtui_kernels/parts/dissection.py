@@ -12,9 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import prange
 
-from fwtui_kernels.compiled import trees
 from fwtui_kernels.compiled.locked_njit import njit
-from fwtui_kernels.parts import ordering
 
 BELOW, ABOVE, SEPARATOR = range(3)  # sides of a cut
 MAX_DEPTH = 64  # of the tree
@@ -54,16 +52,6 @@ def dissect(begins: np.ndarray, others: np.ndarray, leaf: int) -> Dissection:
             break
     ends, parents = np.concatenate([part for part, _ in nodes]), np.concatenate([part for _, part in nodes])
     return _numbered(vertices, ends, parents)
-
-
-def metis_dissection(begins: np.ndarray, others: np.ndarray, leaf: int) -> Dissection:
-    """Dissect by METIS; subtrees of at most `leaf` vertices become one supernode."""
-    narrow = begins.astype(np.int32)
-    vertices = ordering.ordered_by_metis(narrow, others)
-    parents, sizes = trees.elimination_tree(narrow, others, vertices, ordering.inverse(vertices))
-    numbers, above = ordering.numbered(*trees.grouped(parents, sizes, leaf, leaf // 4))
-    firsts = np.concatenate([[0], np.cumsum(np.bincount(numbers))])
-    return Dissection(vertices[np.argsort(numbers, kind="stable")], firsts, above.astype(np.int64))
 
 
 def _numbered(vertices: np.ndarray, spans: np.ndarray, parents: np.ndarray) -> Dissection:

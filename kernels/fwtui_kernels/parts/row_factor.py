@@ -13,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import get_num_threads, prange
 
+from fwtui_kernels.compiled import trees
 from fwtui_kernels.compiled.cpu_tiles import SMALL, pack, relax, solve_tile
 from fwtui_kernels.compiled.cpu_vectors import ROWS, width_of
 from fwtui_kernels.compiled.locked_njit import njit
-from fwtui_kernels.compiled.trees import touched
+from fwtui_kernels.parts import ordering
 from fwtui_kernels.parts.dissection import Dissection
 from fwtui_kernels.plan import NO_EDGE
 
@@ -119,12 +120,21 @@ def _both_ways(n, sources, targets, weights, no_edge):
     return begins, others[:filled].copy(), there[:filled].copy(), back[:filled].copy()
 
 
+def metis_dissection(begins: np.ndarray, others: np.ndarray, leaf: int) -> Dissection:
+    """Dissect by METIS; subtrees of at most `leaf` vertices become one supernode."""
+    narrow = begins.astype(np.int32)
+    vertices = ordering.ordered_by_metis(narrow, others)
+    parents, sizes = trees.elimination_tree(narrow, others, vertices, ordering.inverse(vertices))
+    numbers, above = ordering.numbered(*trees.grouped(parents, sizes, leaf, leaf // 4))
+    firsts = np.concatenate([[0], np.cumsum(np.bincount(numbers))])
+    return Dissection(vertices[np.argsort(numbers, kind="stable")], firsts, above.astype(np.int64))
+
+
 def tree_of(dissection: Dissection, near: Neighbours) -> Tree:
     """Return the supernodes of a dissection with the vertices above that each touches."""
     vertices, firsts, parents = dissection
-    ranks = np.empty(len(vertices), np.int32)
-    ranks[vertices] = np.arange(len(vertices), dtype=np.int32)
-    above, begins = touched(near.begins, near.others, vertices, ranks, firsts, parents)
+    ranks = ordering.inverse(vertices)
+    above, begins = trees.touched(near.begins, near.others, vertices, ranks, firsts, parents)
     count, sizes, depths = len(parents), np.diff(firsts), np.diff(begins)
     nodes = np.empty((count, 10), np.int64)
     nodes[:, FIRST], nodes[:, SIZE], nodes[:, ABOVE], nodes[:, DEPTH] = firsts[:-1], sizes, begins[:-1], depths
