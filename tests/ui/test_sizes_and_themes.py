@@ -119,7 +119,7 @@ async def test_no_third_of_a_screen_is_empty(session: str, sizes: tuple[tuple[in
 async def test_the_smallest_terminal_shows_the_hotspot_and_complete_reasons() -> None:
     app = replay_at_end(resolve("h200-n4096-naive-blocked"), "explain")
     async with opened(app, size=ROOMY[0]) as pilot:
-        assert "most at k45_katz_kider.py:13" in await settled(pilot)
+        assert "50 % ██████████ S   13      own[r, x]" in await settled(pilot)
         app.action_place("compare")
         words = " ".join((await settled(pilot)).split())
         assert "instruction issue and shared memory in the remainder phase (93 % of the time): both 95" in words

@@ -48,6 +48,7 @@ from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, hangin
 BAR = 10  # cells
 HEAD = line(("WARP STALL REASONS  ", f"{STRONG} $text-primary"))
 MAX_REASONS = 6  # reasons in the head
+ROOMY = 72  # cells from which reasons have their meaning and gain; narrower heads leave the rows to the hotspot
 MAX_HOTSPOTS, MIN_HOT_SHARE = 4, 0.03  # hotspots of a run: source lines with at least this share of the samples
 MIN_SHARE = 0.005  # share of the samples from which a line has a letter
 MEMORY, SHARED, BLOCKED, WORKS = "$error", "$warning", "$secondary", "$success"
@@ -144,8 +145,9 @@ class WarpHead(TextPanel[WarpSubject | None]):
         for name, share in percentages(subject.samples.reasons, MAX_REASONS).items():
             letter, colour = SIGNS.get(name, OTHERS)
             bound = subject.gains.get(name, inf)
-            gain = f", at most {units.gain(bound)}" if MIN_GAIN <= bound < inf else ""
-            piece = line((f"{letter} ", f"{STRONG} {colour}"), f"{share} % {stall(name).label}", (f"{gain}   ", MUTED))
+            gain = f", at most {units.gain(bound)}" if MIN_GAIN <= bound < inf and width >= ROOMY else ""
+            label = stall(name).label if width >= ROOMY else stall(name).name
+            piece = line((f"{letter} ", f"{STRONG} {colour}"), f"{share} % {label}", (f"{gain}   ", MUTED))
             if named and named[-1].cell_length + piece.cell_length <= width:
                 named[-1] = line(named[-1], piece)
             else:
