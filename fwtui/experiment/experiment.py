@@ -287,7 +287,7 @@ def _check_numbers(e: Experiment, kernel: Kernel, simulated: bool) -> None:
     if e.dtype not in FLOATS and e.real:
         raise Refused(f"real weights do not fit {e.dtype}; choose float32 or float64, or integer weights")
     if e.dtype == "int16" and (e.negative or e.low < 0):
-        raise Refused("int16 does not support negative weights; choose int32 or float32")
+        raise Refused("int16 takes no negative weights; choose int32 or float32")
     if e.negative and e.low < 0:
         raise Refused(f"a negative share needs non-negative weights, not {e.low:g}; start the range at 0 or more")
     check_utf8(e.file)

@@ -106,7 +106,7 @@ def test_a_stream_into_a_file_is_a_session(tmp_path: Path) -> None:
     printed = []
     for words in (("s",), ("-",)):
         with open(tmp_path / "s", "rb") as file:
-            child = fwtui(tmp_path, "replay", *words, stdin=file, stdout=subprocess.PIPE)
+            child = fwtui(tmp_path, "replay", "--json", *words, stdin=file, stdout=subprocess.PIPE)
             printed.append(child.communicate(timeout=60)[0])
             assert child.returncode == 0
     assert printed[0] == printed[1] and b'"kernel": "scipy"' in printed[0]

@@ -231,7 +231,7 @@ def test_the_session_of_a_killed_dashboard_is_offered_and_continued(tmp_path: Pa
         run.kill(signal.SIGKILL)
     assert finished(path) == [1] and not load(path).closed
     with PtyRun("dashboard", environment=environment) as run:
-        run.read_until(b"has 1 run; X goes on with it")
+        run.read_until(b"has 1 run; X continues it")
         run.press(b"X")
         run.read_until(b"RUN 1")
         run.press(b"r")

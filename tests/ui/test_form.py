@@ -146,7 +146,7 @@ async def test_a_sentence_stays_while_something_else_is_typed(dashboard: FwtuiAp
         screen.draft.set("weights", "-5..5")
         screen.query_one(ExperimentForm).sync()
         for keys in ((), ("e", "tab"), ("6",), ("backspace",)):
-            assert "int16 does not support negative weights" in " ".join((await keyed(pilot, *keys)).split()), keys
+            assert "int16 takes no negative weights" in " ".join((await keyed(pilot, *keys)).split()), keys
 
 
 async def test_the_form_shows_what_the_kernel_offers_and_explains_what_is_chosen(dashboard: FwtuiApp) -> None:

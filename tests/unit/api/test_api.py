@@ -222,7 +222,7 @@ class TestHtml:
         assert frame.get("sandbox") == "allow-scripts" and "srcdoc" not in frame.attrib
         kind, _, data = frame.get("src").partition(",")
         assert kind == "data:text/html;base64" and base64.b64decode(data).decode() == replay.page
-        with pytest.raises(fwtui.Refused, match="from 9 to 1 is not a stretch of seconds"):
+        with pytest.raises(fwtui.Refused, match="from 9 to 1 is not a range of seconds"):
             fwtui.load(GOLDEN).replay(start=9, stop=1)
 
 

@@ -28,7 +28,7 @@ MISTAKES: list[tuple[list[str], str]] = [
         "--file and --kind, which is for generated graphs, cannot be combined",
     ),
     (["run", "--json", "--record", "/nowhere/at/all.fwt.jsonl"], "cannot be recorded to"),
-    (["run", "--json", "-k", "serial", "-n", "8", "--negative", "0.3", "--dtype", "int16"], "does not support negative"),
+    (["run", "--json", "-k", "serial", "-n", "8", "--negative", "0.3", "--dtype", "int16"], "int16 takes no negative weights"),
     (["run", "--json", "--dtype", "\x1b[31mred"], "[31mred is not supported"),
     (
         ["sweep", "--device", "9", "-k", "serial,tiled-cpu", "-n", "8,16"],

@@ -217,8 +217,8 @@ def test_one_rule_for_weights_in_every_container(tmp_path: Path) -> None:
     for unnamed in (np.ones((2, 2)), scipy.sparse.eye_array(2, format="csr")):
         with pytest.raises(Refused, match="has no columns with names"):
             solve(unnamed, weight="strength")
-    for wrong in (["strength"], len):
-        with pytest.raises(Refused, match=r"not a name|not the name of an attribute"):
+    for wrong, message in ((["strength"], "not a name; pass one"), (len, "is not the name of an attribute")):
+        with pytest.raises(Refused, match=message):
             solve(graph, weight=wrong)  # type: ignore[arg-type]
     graph.add_edge("C", "D")
     assert solve(graph, weight="strength").stats.notes[1] == "1 edge without 'strength', such as C to D, count 1"

@@ -21,7 +21,7 @@ assert SIMULATED
 def clocked(stream, launch):
     return lambda: launch() or 1e-6
 
-sys.modules["fwtui.engine.cuda_engine"] = SimpleNamespace(clocked=clocked)
+sys.modules["fwtui.engine.cuda_engine"] = SimpleNamespace(event_timer=clocked)
 random = np.random.default_rng(3)
 right_all = []
 for form in range(len(FORMS)):
@@ -38,7 +38,7 @@ def wrong(module, measure):
     module.expected = lambda *of: right(*of) + 1
     try:
         measure()
-    except limits.NotRight as error:
+    except limits.ProbeError as error:
         print(error)
 
 limits.SECONDS, limits.TURNS = 0.0, 1

@@ -150,7 +150,8 @@ class TestTypes:
         assert on_the_grid.exact and on_the_grid.dtype == "float32"
 
     def test_types_that_do_not_fit(self) -> None:
-        for weight, dtype, words in ((-1.0, "int16", "not support negative weights"), (1e308, None, "leave no room for sums")):
+        cases = ((-1.0, "int16", "int16 does not support negative weights"), (1e308, None, "leave no room for sums"))
+        for weight, dtype, words in cases:
             with pytest.raises(Refused, match=words):
                 solve(np.array([[0, weight], [3, 0]]), dtype=dtype)
 
