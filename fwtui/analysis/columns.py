@@ -16,8 +16,7 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import WAIT, Run
 
 NONE = "-"  # value that does not apply; an unknown value is n/a
-# tables of runs: `fwtui run --table` and exports, `fwtui compare`, `sweep`, `tune` (the tested candidates, and the choices
-# of auto), and those of two screens
+# tables of runs: of `fwtui run` and exports, `compare`, `sweep`, the candidates of `tune` and its choices, and of two screens
 PRINTED, COMPARED, SWEPT, TUNED, PICKED = "printed", "compared", "swept", "tuned", "picked"
 SCALED = "scaled"  # a sweep over numbers of devices
 HISTORY, COMPARISON = "history", "comparison"

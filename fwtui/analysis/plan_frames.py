@@ -213,7 +213,7 @@ class Scene(NamedTuple):
     """A picture of the matrix: the highlighted rectangles and the caption."""
 
     side: int  # vertices
-    captions: tuple[str, ...]  # from the longest to the shortest
+    captions: tuple[str, ...]  # longest first; a screen shows the longest that fits
     sources: tuple[Rect, ...] = ()
     targets: tuple[Rect, ...] = ()
     filled: float = 0.0  # finished share of the rows, if no step is shown

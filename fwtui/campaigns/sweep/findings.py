@@ -20,7 +20,7 @@ from fwtui.experiment.experiment import Experiment, identity
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
-MIN_SIZES = 4  # of a fitted exponent
+MIN_SIZES = 4  # fewer points do not determine an exponent
 MAX_ERROR = 0.2  # standard error above which an exponent says nothing about the order of growth
 At = TypeVar("At", int, float)  # a value on an axis
 
