@@ -302,7 +302,7 @@ def compare_with_kernel(trace: Trace, experiment: Experiment, stop: Event) -> Ag
         ended = process.finish(MAX_SECONDS, StepRequest(experiment, weights, path_of(experiment.kernel)), stop)
     except Exception as error:
         return Agreement(reason=str(error))
-    if ended.code is None:
+    if stop.is_set() or ended.code is None:  # the process can end before `stop` is noticed
         return Agreement(reason="not compared" if stop.is_set() else f"it took more than {MAX_SECONDS:g} s")
     if ended.code:
         return Agreement(reason=ended.last_output)
