@@ -30,7 +30,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
 
 def solved(environment: Mapping[str, str], file: Path, out: Path, *more: str) -> tuple[str, bool]:
     """Run the command and return its output, and True if it imported numba."""
-    words = ["solve", str(file), "-o", str(out), "--device", "0", *more]
+    words = ["solve", str(file), "-o", str(out), "--force", "--device", "0", *more]
     command = [sys.executable, "-P", "-X", "importtime", "-m", "fwtui", *words]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -27,4 +27,5 @@ def build(shape: Shape, target: Target) -> Program:
     )
 
 
-KERNEL = own(blocked.plan, build, phases=blocked.PHASES, tiles=(32, 64), default_tile=64, max_n=MAX_N)
+# two tiles of 64 x 64 float64 values take 64 KB of shared memory, and a block has 48 KB
+KERNEL = own(blocked.plan, build, phases=blocked.PHASES, tiles=(32, 64), wide_tiles=(32,), default_tile=64, max_n=MAX_N)
