@@ -73,8 +73,8 @@ def parser(command: str = "", called: str = "") -> argparse.ArgumentParser:
     )
     parsers = root.add_subparsers(parser_class=CommandParser, metavar="COMMAND", dest="command")
     for name in [command] if command else COMMANDS:
-        words = about(name)
-        sub = parsers.add_parser(name, help=words, description=words, epilog=EXIT_CODES)
+        summary = about(name)
+        sub = parsers.add_parser(name, help=summary, description=summary, epilog=EXIT_CODES)
         sub.prog = called or sub.prog
         if command:
             module = import_module(f"fwtui.commands.{name}")
@@ -85,37 +85,37 @@ def parser(command: str = "", called: str = "") -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    alone = arguments is None  # a process of its own
-    if alone:
+    owns_process = arguments is None  # False if a test or a notebook calls main()
+    if owns_process:
         on_signals(leave)  # during imports an exception may be lost
         gc_pause.disable_gc()
         if "_ARGCOMPLETE" in os.environ:  # a shell's script started it for a tab
             from fwtui.commands.completion import answer
 
             answer(parser)
-    words = sys.argv[1:] if arguments is None else arguments
+    argv = sys.argv[1:] if arguments is None else arguments
     prepare_streams()
-    words = _joined(words)
-    if words[:1] == ["help"]:
-        words = [*(word for word in words[1:2] if word != "--all"), "--help"]
-    unnamed = not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version"))
+    argv = _joined(argv)
+    if argv[:1] == ["help"]:
+        argv = [*(argument for argument in argv[1:2] if argument != "--all"), "--help"]
+    unnamed = not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help", "--version"))
     if unnamed:
-        words = ["dashboard", *words]
+        argv = ["dashboard", *argv]
     try:
-        if not words[0].startswith("-") and words[0] not in COMMANDS:
-            raise Refused(f"there is no command {quoted(words[0])}; {_commands_like(words[0])}")
-        if words[0] == "--version" and words[1:]:
-            raise Refused(f"--version takes no arguments; omit {quoted(words[1])}")
-        args, unknown = parser(words[0] if words[0] in COMMANDS else "", "fwtui" if unnamed else "").parse_known_args(words)
+        if not argv[0].startswith("-") and argv[0] not in COMMANDS:
+            raise Refused(f"there is no command {quoted(argv[0])}; {_commands_like(argv[0])}")
+        if argv[0] == "--version" and argv[1:]:
+            raise Refused(f"--version takes no arguments; omit {quoted(argv[1])}")
+        args, unknown = parser(argv[0] if argv[0] in COMMANDS else "", "fwtui" if unnamed else "").parse_known_args(argv)
         if unknown:
             args.parser.refuse_unknown(unknown)
         if getattr(args, "out", None) == "":
             raise Refused("-o '' is not the name of a file; give one, or omit -o")
-        args.alone = alone
+        args.owns_process = owns_process
         gc_pause.enable_gc()
-        if alone:
+        if owns_process:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # commands close what they have opened
-        with nullcontext() if alone else restore_handlers():
+        with nullcontext() if owns_process else restore_handlers():
             return flush_output(args.execute(args))
     except Refused as refusal:
         report(str(refusal))
@@ -134,7 +134,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _interrupted(error: BaseException | None) -> bool:
-    """Whether a Ctrl-C is behind an error, as where a module was being imported."""
+    """Return whether Ctrl-C caused the error, for example an ImportError of an interrupted import."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
@@ -145,14 +145,14 @@ def _commands_like(word: str) -> str:
     return hint if hint.endswith("?") else "`fwtui --help --all` lists all of them"
 
 
-def _joined(words: list[str]) -> list[str]:
-    """`--weights -5..10` as one word: argparse takes what begins with a minus for another flag."""
+def _joined(argv: list[str]) -> list[str]:
+    """Join `--weights -5..10` to `--weights=-5..10`: argparse reads a value that begins with a minus as a flag."""
     joined: list[str] = []
-    for word in words:
-        if joined and joined[-1] == "--weights" and word[:1] == "-" and word[1:2].isdecimal():
-            joined[-1] += f"={word}"
+    for argument in argv:
+        if joined and joined[-1] == "--weights" and argument[:1] == "-" and argument[1:2].isdecimal():
+            joined[-1] += f"={argument}"
         else:
-            joined.append(word)
+            joined.append(argument)
     return joined
 
 

@@ -44,17 +44,17 @@ def ancestors(plan: Sequence[Step]) -> list[int]:
     last: dict[tuple[int, int], int] = {}
     before: list[int] = []
     for index, step in enumerate(plan):
-        mine, lane = 0, _lane(step)
-        for earlier in (*([last[lane]] if lane in last else []), *step.after):
+        mine, stream = 0, _stream(step)
+        for earlier in (*([last[stream]] if stream in last else []), *step.after):
             if not 0 <= earlier < index:
                 raise ValueError(f"step {index} ({step.op}) waits for step {earlier}, which is not before it")
             mine |= before[earlier] | 1 << earlier
         before.append(mine)
-        last[lane] = index
+        last[stream] = index
     return before
 
 
-def _lane(step: Step) -> tuple[int, int]:
+def _stream(step: Step) -> tuple[int, int]:
     """Return the rank and the stream of a step."""
     return step.rank, step.lane
 
@@ -62,11 +62,11 @@ def _lane(step: Step) -> tuple[int, int]:
 def conflicts(plan: Sequence[Step]) -> Iterator[Conflict]:
     """Yield the pairs of unordered steps that access the same cells, at least one of them writing."""
     before = ancestors(plan)
-    if len({_lane(step) for step in plan}) < 2:
+    if len({_stream(step) for step in plan}) < 2:
         return
     pairs = ((i, j) for j in range(len(plan)) for i in range(j))
     for i, j in islice(pairs, MAX_PAIRS):
-        if _lane(plan[i]) != _lane(plan[j]) and not before[j] >> i & 1:
+        if _stream(plan[i]) != _stream(plan[j]) and not before[j] >> i & 1:
             shared = _shared(plan[i], plan[j])
             if shared is not None:
                 yield Conflict(i, j, *shared)
@@ -233,8 +233,8 @@ def _wrong_order(
     kernel: Kernel, plan: Sequence[Step], names: Sequence[str], through: Sequence[range], by: np.ndarray
 ) -> list[str]:
     side = len(by)
-    lanes = len({_lane(step) for step in plan}) > 1
-    orders = [list(range(len(plan)))] + [list(legal_order(plan, Random(seed))) for seed in range(ORDERS if lanes else 0)]
+    concurrent = len({_stream(step) for step in plan}) > 1
+    orders = [list(range(len(plan)))] + [list(legal_order(plan, Random(seed))) for seed in range(ORDERS if concurrent else 0)]
     for seed in range(GRAPHS):
         matrix = _graph(side, seed)
         expected = matrix.copy()

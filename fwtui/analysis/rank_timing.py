@@ -114,9 +114,9 @@ def gain(model: Model, run: Run) -> Gain | None:
     if len(run.ranks) < 2 or not run.counts:
         return None
     names = {rank.name for rank in run.ranks if rank.name}
-    alone = model.once(_fastest_alone).get(_work(run), {})
+    baselines = model.once(_fastest_on_one_device).get(_work(run), {})
     # a GPU without a name may be of the same kind
-    reference = min((one for name, one in alone.items() if not (name and names) or name in names), key=_seconds, default=None)
+    reference = min((one for name, one in baselines.items() if not (name and names) or name in names), key=_seconds, default=None)
     times = _seconds(reference) / _seconds(run) if reference is not None else 0.0
     if reference is None or not isfinite(times):
         return None
@@ -128,8 +128,8 @@ def how_to_compare(run: Run) -> str:
     """Name the run that would give the speedup its baseline; empty for a run on one device."""
     if len(run.ranks) < 2 or not run.counts:
         return ""
-    alone = [k for k in registry().values() if k.backend == run.backend and not k.ranked and run.experiment.dtype in k.dtypes]
-    best = max(alone, key=lambda kernel: kernel.preference, default=None)
+    kernels = [k for k in registry().values() if k.backend == run.backend and not k.ranked and run.experiment.dtype in k.dtypes]
+    best = max(kernels, key=lambda kernel: kernel.preference, default=None)
     one = "one GPU" if run.backend == "cuda" else "one process"
     return f"no run of this graph on {one} yet; run {best.id} on {one} to see the speedup" if best is not None else ""
 
@@ -202,7 +202,7 @@ def _work(run: Run) -> tuple[object, ...]:
     return run.backend, run.n, run.experiment.dtype, run.experiment.graph
 
 
-def _fastest_alone(model: Model) -> dict[tuple[object, ...], dict[str, Run]]:
+def _fastest_on_one_device(model: Model) -> dict[tuple[object, ...], dict[str, Run]]:
     """Map work and GPU name (empty if unknown) to the fastest correct run on one device."""
     found: dict[tuple[object, ...], dict[str, Run]] = {}
     for run in model.runs.values():

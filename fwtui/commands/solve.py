@@ -75,7 +75,7 @@ def execute(args: argparse.Namespace) -> int:
     if (args.graph, args.pairs, args.sources, args.targets).count(STDIN) > 1:
         raise Refused("standard input can be read only once; pass - for one file, and a path for the others")
     code = WRONG
-    if args.alone:
+    if args.owns_process:
         os.environ.update(worker_environment("real"))  # before NumPy and numba are imported
         atexit.register(lambda: os._exit(code))  # the regular exit of numba takes a quarter of a second
         on_signals(leave)  # during a compilation an exception may be lost or replaced
@@ -91,7 +91,7 @@ def execute(args: argparse.Namespace) -> int:
         if type(error).__name__ != "NegativeCycleError":  # a SciPy class, compared by name to avoid the import
             raise
         report(f"{error}; shortest paths do not exist")
-    if args.alone:
+    if args.owns_process:
         code = flush_output(code)
         sys.stderr.flush()
     return code

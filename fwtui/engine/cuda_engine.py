@@ -74,13 +74,13 @@ class CudaEngine(Engine):
 
     def __init__(self, device: DeviceId = FIRST_GPU):
         self.device = device
-        self._lanes: dict[int, Any] = {}
+        self._streams: dict[int, Any] = {}
         self.fill = _fill
-        with self._device_words():
+        with self._device_errors():
             self.gpu = cuda.Device(device.index)
             self.activate()
             self.name, properties = self.gpu.name, self.gpu.properties
-            self.stream = self._lane(0)
+            self.stream = self._stream(0)
             self.target = Target(
                 backend="cuda",
                 cc=tuple(self.gpu.compute_capability),
@@ -108,14 +108,14 @@ class CudaEngine(Engine):
 
     @staticmethod
     @contextmanager
-    def _device_words() -> Iterator[None]:
+    def _device_errors() -> Iterator[None]:
         try:
             yield
         except Exception as error:
             raise driver_calls.CudaError(str(error)) from error
 
     def activate(self) -> None:
-        with self._device_words():
+        with self._device_errors():
             cuda.Device(self.device.index).set_current()  # cuda.core has one Device object per thread
 
     def free_bytes(self) -> int:
@@ -123,7 +123,7 @@ class CudaEngine(Engine):
         return driver_calls.memory_sizes()[0]
 
     def synchronize(self) -> None:
-        for stream in (cuda.LEGACY_DEFAULT_STREAM, *self._lanes.values()):
+        for stream in (cuda.LEGACY_DEFAULT_STREAM, *self._streams.values()):
             stream.sync()
 
     def warm_up(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check, report: Report) -> None:
@@ -141,7 +141,7 @@ class CudaEngine(Engine):
             batch = max(1, min(2 * batch, int(batch * REPORT_EVERY / max(seconds, 1e-6))))
 
     def timed_repetition(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> TimedRun:
-        start = event_timer(self.stream, self._launching(partial(self._launch_lanes, program, plan, buffers), mode))
+        start = event_timer(self.stream, self._launching(partial(self._launch_on_streams, program, plan, buffers), mode))
 
         def run(check: Check) -> float:
             self.stream.sync()
@@ -185,15 +185,15 @@ class CudaEngine(Engine):
         graph = capture_graph(lambda: all_steps(lambda: None), self.stream)
         return lambda check: graph.launch(self.stream)
 
-    def _lane(self, lane: int) -> Any:
-        if lane not in self._lanes:
+    def _stream(self, lane: int) -> Any:
+        if lane not in self._streams:
             # lower is more urgent: blocks of such a stream get free multiprocessors first, also in a graph
             priority = max(-lane, driver_calls.most_urgent_priority())
             # the lane waits for the default stream, which creates arrays for which no stream was given
-            self._lanes[lane] = self.gpu.create_stream(options=cuda.StreamOptions(nonblocking=False, priority=priority))
-        return self._lanes[lane]
+            self._streams[lane] = self.gpu.create_stream(options=cuda.StreamOptions(nonblocking=False, priority=priority))
+        return self._streams[lane]
 
-    def _launch_lanes(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check) -> None:
+    def _launch_on_streams(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check) -> None:
         """Launch all steps on their lanes, with event record and wait for `after`, both eagerly and inside a capture."""
         awaited = {earlier for step in plan for earlier in step.after}
         forked = {0}
@@ -201,7 +201,7 @@ class CudaEngine(Engine):
         done: dict[int, Any] = {}
         for index, step in enumerate(plan):
             check()
-            stream = self._lane(step.lane)
+            stream = self._stream(step.lane)
             if fork is not None and step.lane not in forked:
                 forked.add(step.lane)
                 stream.wait(fork)
@@ -211,4 +211,4 @@ class CudaEngine(Engine):
             if index in awaited:
                 done[index] = stream.record()
         for lane in forked - {0}:
-            self.stream.wait(self._lanes[lane].record())
+            self.stream.wait(self._streams[lane].record())

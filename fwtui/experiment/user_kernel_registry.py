@@ -115,7 +115,7 @@ def name_of_file(text: str) -> str:
     return next((name for name, kernel in _user_kernels.items() if kernel.path in (path, path.resolve())), "")
 
 
-def admit(path: Path, seconds: float = MAX_SECONDS) -> str:
+def register_kernel(path: Path, seconds: float = MAX_SECONDS) -> str:
     """Load the kernel of a located file, or load it again after a change, and return its name.
 
     The caller must have the user's consent to run the file. Raises Refused with the error in the file.

@@ -31,15 +31,15 @@ def arcs_of(graph: GraphInput) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndar
 
 def write_lonely(graph: GraphInput, file: IO[bytes], line: str, names: Sequence[object]) -> None:
     """Write a self-loop of weight 0 for each isolated vertex, for formats in which only edges name vertices."""
-    file.write("".join(line % (names[v], names[v], 0) for v in lonely(graph)).encode())
+    file.write("".join(line % (names[v], names[v], 0) for v in isolated_vertices(graph)).encode())
 
 
-def lonely(graph: GraphInput) -> list[int]:
+def isolated_vertices(graph: GraphInput) -> list[int]:
     """Return the isolated vertices: those without an edge and without a negative self-loop."""
-    alone = np.ones(graph.n, bool)
+    isolated = np.ones(graph.n, bool)
     for sources, targets, _ in arcs_of(graph):
-        alone[sources] = alone[targets] = False
-    return np.flatnonzero(alone).tolist()
+        isolated[sources] = isolated[targets] = False
+    return np.flatnonzero(isolated).tolist()
 
 
 def names_of(graph: GraphInput) -> list[str]:

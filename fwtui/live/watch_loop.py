@@ -23,7 +23,7 @@ from fwtui.common.child_process import Standby
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, Settled, identity, kernel_named
-from fwtui.experiment.user_kernel_registry import admit
+from fwtui.experiment.user_kernel_registry import register_kernel
 from fwtui.live.kernel_test import KernelTestProcess, run_kernel_test
 from fwtui.live.protocols import finish
 from fwtui.live.samplers import OFF
@@ -127,7 +127,7 @@ class Benchmarks:
 
     def reports(self, last: TimedSave | None, parent: str, stop: Event) -> Iterator[Report]:
         """Time the kernel at n, and compare it with its last timed save, the rung that it was made from and the best rung."""
-        kernel = kernel_named(admit(self._request.path))
+        kernel = kernel_named(register_kernel(self._request.path))
         device = CPU if kernel.backend == "cpu" else self._request.device
         if device.simulated:
             return
@@ -267,7 +267,7 @@ class CheckProcesses:
     def run_sanitizer(self, stop: Event) -> Iterator[Finding]:
         """Yield races and accesses out of bounds, if there is a GPU."""
         request = self._request
-        if request.simulated or kernel_named(admit(request.path)).backend == "cpu":
+        if request.simulated or kernel_named(register_kernel(request.path)).backend == "cpu":
             return
         yield from run_sanitizer(
             KernelTestRequest(kernel=request.name, path=str(request.path), device=request.device, tile=request.tile), stop

@@ -26,7 +26,7 @@ def count(request: ProfileRequest, parent: Parent) -> None:
     kernel, engine = resolve_kernel(experiment, request.own), engine_for(experiment.runs_on)
     context = RunContext(0, changed(experiment, verify="off"), kernel, engine, lambda: None, lambda event: None, time.monotonic)
     with Runner().ready(context) as (_, _, repetitions):
-        it = repetitions.loaded
+        it = repetitions.instance
         it.restore()
         steps = representatives(it.plan)
         for index, step in enumerate(it.plan[: max(steps) + 1]):

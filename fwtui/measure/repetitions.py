@@ -29,22 +29,22 @@ MAX_COPIES, COPY_SECONDS = 5, 0.1  # maximum number and time of the copies of wh
 
 @dataclass(frozen=True, slots=True)
 class Repetitions:
-    """The operations of a run on its loaded kernel."""
+    """The compilation and repetitions of a run."""
 
     context: RunContext
-    loaded: LoadedKernel
+    instance: LoadedKernel
 
     def compile(self) -> None:
         """Launch each op once on arbitrary data, and report its compiled resources."""
         engine = self.context.engine
         with self.context.stage("compile"):
-            if self.loaded.program.in_parts:
-                self.loaded.program.prepare(self.loaded.buffers, engine.stream)
-            engine.compile(self.loaded.program, self.loaded.plan, self.loaded.buffers)
+            if self.instance.program.in_parts:
+                self.instance.program.prepare(self.instance.buffers, engine.stream)
+            engine.compile(self.instance.program, self.instance.plan, self.instance.buffers)
             if self._on_this_cpu:
-                for op, loop in inner_loops(self.loaded, cached=not self.context.experiment.code):
+                for op, loop in inner_loops(self.instance, cached=not self.context.experiment.code):
                     self.context.emit_event(events.CpuLoop, op=op, **loop._asdict())
-        for estimate in occupancies(self.loaded.program, engine.target):
+        for estimate in occupancies(self.instance.program, engine.target):
             self.context.emit_event(events.Occupancy, **estimate)
 
     @property
@@ -55,11 +55,11 @@ class Repetitions:
 
     def load(self, matrix: Any) -> None:
         """Load the graph for restore(); the copy is reported separately from reordering."""
-        program, buffers, stream = self.loaded.program, self.loaded.buffers, self.context.engine.stream
+        program, buffers, stream = self.instance.program, self.instance.buffers, self.context.engine.stream
         size = program.shape.padded**2 * program.shape.itemsize
         if not (program.in_parts and program.repeatable):
             with self.context.stage("load", size):
-                self.loaded.load(matrix)
+                self.instance.load(matrix)
             return
         self._copied("load", size, lambda: program.copy_in(matrix, buffers, stream))
         if program.reorders:
@@ -68,7 +68,7 @@ class Repetitions:
 
     def unload(self) -> Any:
         """Return the result in the shape of the input, as a host array."""
-        program, buffers, stream = self.loaded.program, self.loaded.buffers, self.context.engine.stream
+        program, buffers, stream = self.instance.program, self.instance.buffers, self.context.engine.stream
         size = program.shape.n**2 * program.shape.itemsize
         if not (program.in_parts and program.repeatable):
             with self.context.stage("unload", size):
@@ -93,18 +93,17 @@ class Repetitions:
 
     def warm_up(self, is_last: bool = False) -> float:
         """Run one untimed repetition with progress; return its approximate seconds. `is_last`: no timed repetitions follow."""
-        self.loaded.restore()
+        self.instance.restore()
         begin = self.context.now()
         with self.context.stage("warm-up"):
-            self.context.engine.warm_up(
-                self.loaded.program, self.loaded.plan, self.loaded.buffers, self.context.check, self.progress(begin, is_last)
-            )
+            it = self.instance
+            self.context.engine.warm_up(it.program, it.plan, it.buffers, self.context.check, self.progress(begin, is_last))
         return self.context.now() - begin
 
     def run_timed(self, samples: Samples, guess: float) -> None:
         """Run timed repetitions until there are enough; fill `samples`, so that a cancelled run retains them."""
         context, e = self.context, self.context.experiment
-        timed = context.engine.timed_repetition(self.loaded.program, self.loaded.plan, self.loaded.buffers, e.launch)
+        timed = context.engine.timed_repetition(self.instance.program, self.instance.plan, self.instance.buffers, e.launch)
         begin = context.now()
         last_report, done, used = begin - 2 * PROGRESS_SECONDS, 0.0, 0.0
         with context.stage("clean"):
@@ -113,7 +112,7 @@ class Repetitions:
                 if context.now() - last_report > PROGRESS_SECONDS:
                     last_report = context.now()
                     done = self._report_progress(samples, guess, last_report - begin, done)
-                self.loaded.restore()
+                self.instance.restore()
                 since, before = context.now(), process_time()
                 samples.take(timed(context.check))
                 used += process_time() - before
@@ -139,15 +138,15 @@ class Repetitions:
     def run_instrumented(self) -> float:
         """Run instrumented repetitions; report the middle one and return its total."""
         context, launch = self.context, self.context.experiment.launch
-        parts = context.engine.stretches(self.loaded.plan)
+        parts = context.engine.stretches(self.instance.plan)
         phases = tuple(context.phases)
-        run = context.engine.instrumented_repetition(self.loaded.program, parts, self.loaded.buffers, launch)
+        run = context.engine.instrumented_repetition(self.instance.program, parts, self.instance.buffers, launch)
         with context.stage("phases"):
             repetitions: list[StretchTimes] = []
             while not repetitions or (
                 len(repetitions) < PHASE_PASSES and sum(timed.total for timed in repetitions) < PHASE_SECONDS
             ):
-                self.loaded.restore()
+                self.instance.restore()
                 repetitions.append(run(context.check))
             # one actual repetition, not a mixture: its phases add up to its total
             middle = sorted(repetitions, key=lambda timed: timed.total)[(len(repetitions) - 1) // 2]
@@ -163,7 +162,7 @@ class Repetitions:
 
     def progress(self, begin: float, is_last: bool) -> Callable[[int], None]:
         """Return a function that reports the warm-up's progress by relaxations, at most ten times a second."""
-        done = list(accumulate(s.cost.relaxations for s in self.loaded.plan))
+        done = list(accumulate(s.cost.relaxations for s in self.instance.plan))
         is_last = is_last or not self.context.engine.timed
         last_report = begin
 

@@ -161,9 +161,9 @@ def load_model(path: Path) -> tuple[Model, bool]:
         return _folded(session.lines()), session.condition.complete
 
 
-def model_of(loaded: LoadedSession) -> Model:
+def model_of(session: LoadedSession) -> Model:
     """Return the model of a session."""
-    return _folded(loaded.lines)
+    return _folded(session.lines)
 
 
 def recorded_on(header: Header, gpu: str) -> str:

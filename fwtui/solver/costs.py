@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 MIN_ON_GPU, MIN_ON_STARTED_GPU = 2048, 768  # vertices from which a GPU pays: to start it, and if this process has used it already
 SPARSE = {"cpu": "sparse-cpu", "cuda": "sparse"}  # kernels, by backend
 MIN_SPARSE = 2048  # vertices from which an elimination is considered, unless a sparse kernel is named
-MAX_DEGREE = 32  # on average
+MAX_DEGREE = 32  # maximum average number of edges per vertex
 _ALWAYS_FITS = 256  # vertices whose matrices take less memory than NumPy itself
 _DISTANCE = 4  # bytes per cell of the result, in place of the matrix if that is as wide
-WIDE_DISTANCE = 8  # beside the matrix
+WIDE_DISTANCE = 8  # bytes per cell of a float64 result, in addition to the matrix
 PREDECESSOR = 4
 _TILE = 128  # the largest multiple to which the matrix is padded
-_COPIES = 6  # of the matrix on the host, at most, beside the result
+_COPIES = 6  # maximum number of copies of the matrix on the host, in addition to the result
 # measured on one core: seconds for a vertex in a heap and for an arc of SciPy's Dijkstra; for a vertex in nested dissection, its
 # tree and the tables of a plan; for a cell of a dense matrix in which the edges are looked for
 SECONDS_PER_STEP, _SECONDS_OF_ORDER, _SECONDS_OF_CELL = 1e-8, 5e-6, 1e-9
@@ -109,50 +109,50 @@ def shape_of(kernel: Kernel, n: int, dtype: str, nonnegative: bool = True, simul
     return kernel.once(Shape(n, tile, dtype, nonnegative=nonnegative, options=kernel.defaults, ranks=ranks))
 
 
-def check_room(n: int, dtype: str, predecessors: bool, low: float | None = None, beside: int = 0) -> None:
-    """Raises Refused with the memory needed, the free memory, and what fits.
+def check_room(n: int, dtype: str, predecessors: bool, low: float | None = None, rank_bytes: int = 0) -> None:
+    """Raise Refused with the memory needed, the free memory, and the sizes that fit.
 
-    `beside`: bytes per cell that the ranks on this host need. Only the least weight, `low`, shows beforehand that distances
-    will be float64; otherwise there is a second check when it shows.
+    `rank_bytes` is the memory in bytes per cell that the ranks on this host need. `low`, the least weight, shows before the run
+    whether the distances will be float64; without it, the caller checks again once their type is known.
     """
     if n <= _ALWAYS_FITS:  # reading the free memory takes longer than solving
         return
     free = psutil.virtual_memory().available
     usable = max(0, free - RESERVED_MEMORY)
     wide = dtype == "int32" and (low or 0) >= EXACT_INTEGER
-    per_cell = bytes_a_cell(dtype, predecessors, wide) + beside
+    per_cell = bytes_a_cell(dtype, predecessors, wide) + rank_bytes
     padded = -(-n // _TILE) * _TILE if n > _TILE else n
     needed = per_cell * padded**2
     if needed <= usable:
         return
     what = f"distances{' and predecessors' if predecessors else ''}"
     ways = [f"a graph of up to {isqrt(usable // per_cell) // _TILE * _TILE:,} vertices"]
-    if not beside:
+    if not rank_bytes:
         ways.append(f"the rows of up to {usable // (per_cell * n):,} of them (sources)")
-    if predecessors and (bytes_a_cell(dtype, False, wide) + beside) * padded**2 <= usable:
-        ways.append("distances alone, from which single paths can be found")
+    if predecessors and (bytes_a_cell(dtype, False, wide) + rank_bytes) * padded**2 <= usable:
+        ways.append("distances without predecessors, from which single paths can be found")
     raise Refused(
         f"{what} of {n:,} vertices in {dtype} need {memory(needed)} and {memory(free)} are free; what fits is {' or '.join(ways)}"
     )
 
 
 def bytes_a_cell(dtype: str, predecessors: bool, wide: bool = False) -> int:
-    """Host memory in bytes per pair of vertices while solving; `wide`: with a float64 result."""
+    """Return the host memory in bytes per pair of vertices while solving; `wide` means a float64 result."""
     matrix = ITEMSIZE[dtype] + (WIDE_DISTANCE if wide else _DISTANCE if ITEMSIZE[dtype] < _DISTANCE else 0)
     return matrix + (PREDECESSOR if predecessors else 0)
 
 
-def beside(dtype: str, engine: Engine) -> int:
-    """Host memory in bytes per cell that ranks on this host need for their rows, those on their way included."""
+def rank_bytes_per_cell(dtype: str, engine: Engine) -> int:
+    """Return the host memory in bytes per cell that ranks on this host need for their rows, including rows in transfer."""
     here = [rank for rank in engine.ranks if rank.host == 0]
     copies = 3 if engine.target.backend == "cpu" else 1
     return -(-copies * ITEMSIZE[dtype] * len(here) // len(engine.ranks)) if here else 0
 
 
 def check_shares(kernel: Kernel, shape: Shape, engine: DistributedEngine, result_bytes: int) -> None:
-    """Raises Refused if a rank's share does not fit its memory; for `result_bytes` see fitting."""
+    """Raise Refused if a rank's share does not fit its memory; for `result_bytes` see fitting."""
     matrices, on_gpu = kernel.matrices + 1, kernel.backend == "cuda"
-    # on the host besides, its rows of the graph on their way
+    # the host also buffers the rank's rows of the graph during their transfer
     shares = [(shape.itemsize * (1 if on_gpu else matrices + 1) + result_bytes, engine.free_host_bytes(), "")]
     if on_gpu:
         shares.append((shape.itemsize * matrices, engine.free_bytes(), "GPU "))

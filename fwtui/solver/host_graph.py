@@ -141,9 +141,9 @@ def from_first(
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
 
-    apart = sources != targets
+    distinct = sources != targets
     # SciPy adds parallel arcs up, and the sum is at least their minimum
-    return dijkstra(csr_array((weights[apart], (sources[apart], targets[apart])), shape=(n, n)), indices=0)
+    return dijkstra(csr_array((weights[distinct], (sources[distinct], targets[distinct])), shape=(n, n)), indices=0)
 
 
 def _of_dense(graph: Adjacency, enough: float) -> list[np.ndarray]:

@@ -28,18 +28,18 @@ def solve_by_dijkstra(graph: Adjacency, ends: Ends, reason: str, call: Call) -> 
     n, facts, clock, predecessors = graph.n, graph.facts, call.clock, call.predecessors
     backward, begins, columns, shape = ends.backward, ends.begins, ends.columns, ends.shape
     shares = processes(seconds_of_searches(graph, len(begins)))
-    beside = (shares + 2) * block_rows(n) * n * (_WIDE + 4 * predecessors)  # a block in each process, and two here
+    working_bytes = (shares + 2) * block_rows(n) * n * (_WIDE + 4 * predecessors)  # a block in each process, and two here
     single, farthest = held_below(facts, "float32"), 0.0
     size, dtype = (_CELL, np.float32) if single else (_WIDE, np.float64)
-    check_rows_fit(shape, size + 4 * predecessors, beside)
+    check_rows_fit(shape, size + 4 * predecessors, working_bytes)
     sources, targets, weights = arcs = merge_parallel(graph.all_arcs())
     cycle, heights = ((), np.zeros(n)) if facts.nonnegative else cycle_or_heights(replace(graph, dense=None, arcs=arcs))
     if cycle:
         raise cycle_error(graph.vertices, [*cycle, cycle[0]])
     weights = np.maximum(weights + heights[sources] - heights[targets], 0)  # what rounding leaves below 0
-    apart = sources != targets
+    distinct = sources != targets
     links = (targets, sources) if backward else (sources, targets)
-    matrix = csr_array((weights[apart], (links[0][apart], links[1][apart])), shape=(n, n))
+    matrix = csr_array((weights[distinct], (links[0][distinct], links[1][distinct])), shape=(n, n))
     lower, raised = (heights, -heights) if backward else (-heights, heights)
     distances = np.empty(shape, dtype)
     before = np.empty(shape, np.int32) if predecessors else None

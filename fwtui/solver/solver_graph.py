@@ -23,7 +23,7 @@ from fwtui.graphs.vertices import Vertices
 from fwtui.solver.call import Call, Clock
 from fwtui.solver.choose import fitting, sparser
 from fwtui.solver.compiled_code import compiled, on_host, put
-from fwtui.solver.costs import PREDECESSOR, WIDE_DISTANCE, beside, check_room
+from fwtui.solver.costs import PREDECESSOR, WIDE_DISTANCE, check_room, rank_bytes_per_cell
 from fwtui.solver.paths import Paths, TracedPredecessors
 from fwtui.solver.result import Result, Stats
 from fwtui_kernels.parts.elimination import relaxations
@@ -145,7 +145,7 @@ class SolverGraph(ABC):
 
     def choose_kernel(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
         """Return the named kernel, or the best one, and its shape. Raises Refused if there is no room for the answer."""
-        check_room(self.n, dtype, call.predecessors, low=self.facts.low, beside=beside(dtype, self.engine))
+        check_room(self.n, dtype, call.predecessors, low=self.facts.low, rank_bytes=rank_bytes_per_cell(dtype, self.engine))
         kernel, shape = fitting(call.named, self.facts, dtype, self.engine)
         kernel, shape, self.reason = sparser(call.named, self.origin, self.facts, kernel, shape, self.engine)
         return kernel, shape

@@ -169,7 +169,7 @@ def render(
 
 def filmed(
     path: Path,
-    loaded: LoadedSession,
+    session: LoadedSession,
     size: tuple[int, int],
     cut: FilmCut,
     screen: str = "run",
@@ -185,7 +185,7 @@ def filmed(
         from fwtui.tui.export.capture import capture
         from fwtui.tui.frame.appearance import load_appearance
 
-        return capture(path, loaded, size, screen, load_appearance(settings), cut, tell, small)
+        return capture(path, session, size, screen, load_appearance(settings), cut, tell, small)
 
 
 @contextlib.contextmanager

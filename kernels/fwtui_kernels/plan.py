@@ -215,7 +215,7 @@ class Option:
     names: tuple[str, ...] = ()  # names of the values in the form, in order
 
     @property
-    def words(self) -> Mapping[str, int]:
+    def value_names(self) -> Mapping[str, int]:
         """The values by name; no and yes by default for 0 and 1, empty for other values without names."""
         return dict(zip(self.names or (("no", "yes") if self.values == (0, 1) else ()), self.values, strict=False))
 
@@ -224,7 +224,7 @@ class Option:
         try:
             return int(text)
         except ValueError:
-            return self.words.get(text.strip().lower())
+            return self.value_names.get(text.strip().lower())
 
 
 class Resources(NamedTuple):

@@ -71,11 +71,11 @@ def _describe_option(having: Sequence[tuple[str, Option]]) -> str:
 
 def _list_values(option: Option) -> str:
     """Return the values of an option, by name if they have names; the numbers are accepted too."""
-    return ", ".join(option.words or map(str, option.values))
+    return ", ".join(option.value_names or map(str, option.values))
 
 
 def _default(option: Option) -> str:
-    return next((name for name, value in option.words.items() if value == option.default), str(option.default))
+    return next((name for name, value in option.value_names.items() if value == option.default), str(option.default))
 
 
 def parse_choices(text: str, name: str) -> list[Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from fwtui.common.errors import Refused
 from fwtui.common.text import quoted, sanitise
 from fwtui.common.units import counted
-from fwtui.experiment.user_kernel_registry import admit, is_path, known_kernels, located, name_for
+from fwtui.experiment.user_kernel_registry import is_path, known_kernels, located, name_for, register_kernel
 from fwtui.machine import trust
 from fwtui.machine.kernel_folder import kernel_files
 
@@ -36,7 +36,7 @@ def register_kernels(kernels: str | None, args: argparse.Namespace) -> str | Non
             path = None if word in known_kernels() else next((path for path in kernel_files() if name_for(path) == word), None)
         if path is not None:
             confirm_trust([path], args.trust)
-        registered.append(word if path is None else admit(path))
+        registered.append(word if path is None else register_kernel(path))
     return ",".join(registered)
 
 
@@ -53,7 +53,7 @@ def register_folder(trusting: bool) -> tuple[list[str], list[tuple[str, str]]]:
     left_out: list[tuple[str, str]] = []
     for path in allowed:
         try:
-            names.append(admit(path))
+            names.append(register_kernel(path))
         except Refused as refusal:
             left_out.append((files[path], str(refusal)))
     if others := [sanitise(name) for path, name in files.items() if path not in allowed]:

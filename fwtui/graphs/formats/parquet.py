@@ -10,7 +10,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import sanitise
 from fwtui.common.units import memory
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.arc_lines import arcs_of, lonely, names_of
+from fwtui.graphs.arc_lines import arcs_of, isolated_vertices, names_of
 from fwtui.graphs.columns import Roles
 from fwtui.graphs.edge_tables import arrow, of_table, roles_in
 from fwtui.graphs.graph import GraphInput
@@ -68,5 +68,5 @@ def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
     with ParquetWriter(file, table(none, none, graph.matrix[:0, 0]).schema) as writer:
         for arcs in arcs_of(graph):
             writer.write_table(table(*arcs))
-        alone = np.array(lonely(graph), np.int64)
-        writer.write_table(table(alone, alone, np.zeros(len(alone), graph.matrix.dtype)))
+        isolated = np.array(isolated_vertices(graph), np.int64)
+        writer.write_table(table(isolated, isolated, np.zeros(len(isolated), graph.matrix.dtype)))

@@ -61,7 +61,7 @@ _no_race = first_reason(
     require(attrgetter("pair"), "a race needs a baseline and another marked run"),
     require(lambda screen: all(can_race(one.run) for one in screen.pair[:2]), "only runs with a time can race"),
 )
-_no_run = require(lambda screen: screen.pair or screen.has_class("-alone"), "no run has ended yet")
+_no_run = require(lambda screen: screen.pair or screen.has_class("-single"), "no run has ended yet")
 _still_read = require(lambda screen: screen.view.source is None or screen.view.ladder_data, "the ladder is still being read")
 
 
@@ -74,12 +74,12 @@ class CompareScreen(Frame):
     CompareScreen #deltas { scrollbar-size-vertical: 1; }
     CompareScreen.-tall #deltas, CompareScreen.-high #deltas { height: auto; max-height: 60%; }
     CompareScreen RunPanel { padding: 0; display: none; }
-    CompareScreen.-alone RunPanel { display: block; }
+    CompareScreen.-single RunPanel { display: block; }
     CompareScreen #stalls { height: 1fr; margin-top: 1; scrollbar-size-vertical: 1; display: none; }
     CompareScreen.-sampled.-tall #stalls, CompareScreen.-sampled.-high #stalls { display: block; }
     CompareScreen Chart { display: none; }
     CompareScreen.-curves Chart { display: block; }
-    CompareScreen.-alone #deltas, CompareScreen.-curves #deltas, CompareScreen.-curves RunPanel { display: none; }
+    CompareScreen.-single #deltas, CompareScreen.-curves #deltas, CompareScreen.-curves RunPanel { display: none; }
     CompareScreen.-curves #stalls { display: none; }
     CompareScreen #recorded { display: none; height: 1fr; margin-top: 1; }
     CompareScreen.-none #recorded { display: block; }
@@ -196,7 +196,7 @@ class CompareScreen(Frame):
         self.query_one(VersusHead).show(stalls)
         self.query_one(VersusTable).show(stalls)
         self._show_recorded(bool(entrants))
-        self.set_class(pair is None and marked is not None, "-alone")
+        self.set_class(pair is None and marked is not None, "-single")
         if pair is None and marked is not None:
             self.query_one(RunPanel).show(marked.entrant.model, marked.entrant.run, None, (), recorded=ladder_for(self))
         self.query_one(Chart).show(repetitions(pair or (marked.entrant if marked is not None else None)))

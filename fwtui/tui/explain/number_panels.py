@@ -77,8 +77,8 @@ class PhaseTable(TextPanel[PhaseTableSubject | None]):
                 rows += hanging_indent(name, title, formulas if wide else [str(one.limiter), *formulas], width)
         if notes := sum_notes(run):
             rows += line((notes[0], f"{MUTED} {struck}".rstrip())).wrap(width)
-        if words := rank_times(run):
-            rows += [line(""), *run_text.rank_lines(run, words, width)]
+        if text := rank_times(run):
+            rows += [line(""), *run_text.rank_lines(run, text, width)]
         if subject.missing:
             rows += line((subject.missing, "$text-warning")).wrap(width)
         return rows
@@ -86,11 +86,11 @@ class PhaseTable(TextPanel[PhaseTableSubject | None]):
 
 def _head(run: Run, width: int) -> Content:
     left = line(("SPEED OF LIGHT  ", f"{STRONG} $text-primary"))
-    words, style = run_labels.verdict(run)
-    words = words.split(f" · {run_labels.CHECKSUM}")[0]
-    room = width - left.cell_length - len(words) - 4
+    text, style = run_labels.verdict(run)
+    text = text.split(f" · {run_labels.CHECKSUM}")[0]
+    room = width - left.cell_length - len(text) - 4
     what = f"run {run.id}  {run_labels.describe_kernel(run, max(room - 8, 8))}"
-    return justify(line(left, (what, STRONG)), line((words, style)), width)
+    return justify(line(left, (what, STRONG)), line((text, style)), width)
 
 
 def _texts(one: PhaseRow, total: float) -> dict[str, str]:
@@ -143,13 +143,13 @@ class CpuPanel(TextPanel[CpuSubject | None]):
         head, facts = line(CPU_HEAD, (subject.op, STRONG)), subject.facts
         rows = [head, *line((subject.why, STRONG)).wrap(width)] if subject.why else [head]
         if facts.busy is not None and facts.cores:
-            words = f"{facts.busy:.1f} of {facts.cores} busy"
-            rows.append(_measure("cores", facts.used, width, words))
+            text = f"{facts.busy:.1f} of {facts.cores} busy"
+            rows.append(_measure("cores", facts.used, width, text))
         if facts.each is not None:
             cycles = (facts.cores or 0) * (facts.clock_mhz or 0) * 1e6  # of all cores, a second
             most = subject.limit / cycles if subject.limit and cycles else None
-            words = f"{units.digits(facts.each)} relaxations" + (f" of {units.digits(most)} at the peak rate" if most else "")
-            rows.append(_measure("per cycle", facts.each / most if most else None, width, words))
+            text = f"{units.digits(facts.each)} relaxations" + (f" of {units.digits(most)} at the peak rate" if most else "")
+            rows.append(_measure("per cycle", facts.each / most if most else None, width, text))
         if facts.clock_mhz:
             rows += hanging_indent(
                 "clock", CPU_LABEL, [f"{facts.clock_mhz:.0f} MHz, measured right after the repetitions"], width
@@ -189,10 +189,10 @@ def _levels(subject: CpuSubject, width: int) -> list[Content]:
     return [*rows, *hanging_indent("matrix", CPU_LABEL, [units.memory(facts.matrix)], width)]
 
 
-def _measure(label: str, share: float | None, width: int, words: str) -> Content:
-    room = max(4, min(24, width - CPU_LABEL - len(words) - 2))
+def _measure(label: str, share: float | None, width: int, text: str) -> Content:
+    room = max(4, min(24, width - CPU_LABEL - len(text) - 2))
     bar = meter(share, room) if share is not None else []
-    return line((f"{label:<{CPU_LABEL}}", MUTED), *bar, (f" {words}" if bar else words, STRONG))
+    return line((f"{label:<{CPU_LABEL}}", MUTED), *bar, (f" {text}" if bar else text, STRONG))
 
 
 class CountersTable(TextPanel["Run | None"]):

@@ -114,7 +114,7 @@ def _bar(label: str, share: float | None, width: int, text: str) -> Content:
 
 
 class OccupancyPanel(Vertical):
-    """Occupancy of a kernel function; alone on the screen, also a what-if curve for each resource."""
+    """Occupancy of a kernel function; if no other panel is shown, also a what-if curve for each resource."""
 
     def __init__(self) -> None:
         super().__init__(id="occupancy", classes="panel")

@@ -99,8 +99,8 @@ class PlannedWords(TextPanel[PlannedSubject | None]):
         rows += [*line(kernel.lesson).wrap(width), line("")]
         if not e.file and (phases_planned := phases(kernel.id, e.shape(e.n))):
             rows += _plan(phases_planned, width)
-        for place, words in enumerate(subject.speeds):
-            rows += hanging_indent("" if place else "time", LABEL, [words], width)
+        for place, speed in enumerate(subject.speeds):
+            rows += hanging_indent("" if place else "time", LABEL, [speed], width)
         for paper in kernel.papers:
             rows += hanging_indent("from", LABEL, [paper], width)
         return rows
@@ -122,7 +122,7 @@ def _plan(phases: Sequence[PlannedPhase], width: int) -> list[Content]:
 
 
 class PlannedPanel(Container):
-    """The words, and the kernel's source beside them or below."""
+    """The experiment and the plan as text, with the source of the kernel to the right or below."""
 
     DEFAULT_CSS = """
     PlannedPanel { layout: horizontal; height: 1fr; }
@@ -131,7 +131,7 @@ class PlannedPanel(Container):
     """
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(id="planned-words", can_focus=False):
+        with VerticalScroll(id="planned-text", can_focus=False):
             yield PlannedWords(None)
         with VerticalScroll(id="code", can_focus=False):
             yield SourceView(Running(""))

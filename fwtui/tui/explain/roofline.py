@@ -72,8 +72,8 @@ def _points(name: str, runs: Sequence[Run], strong: bool) -> Series:
 
 
 def _named(run: Run) -> str:
-    doubt = f" ({run.verdict.verdict if run.verdict is not None else 'unverified'})" if run_labels.is_unreliable(run) else ""
-    return f"run {run.id} {run_labels.describe_kernel(run, 40)}{doubt}"
+    warning = f" ({run.verdict.verdict if run.verdict is not None else 'unverified'})" if run_labels.is_unreliable(run) else ""
+    return f"run {run.id} {run_labels.describe_kernel(run, 40)}{warning}"
 
 
 def _rules(model: Model, roofs: Roofs, run: Run) -> tuple[Rule, ...]:
@@ -112,13 +112,13 @@ def missing(model: Model, run: Run | None, how: str) -> str:
         return ""
     roofs = roofs_of(model, run)
     missing_roofs = [
-        words
-        for words, rate in (("peak rate", roofs.relaxations_per_second), ("bandwidth", roofs.bytes_per_second))
+        roof
+        for roof, rate in (("peak rate", roofs.relaxations_per_second), ("bandwidth", roofs.bytes_per_second))
         if rate is None
     ]
-    words = [f"{'peaks' if len(missing_roofs) > 1 else missing_roofs[0]} not measured {how}"] if missing_roofs else []
+    notes = [f"{'peaks' if len(missing_roofs) > 1 else missing_roofs[0]} not measured {how}"] if missing_roofs else []
     if not intensity(run):
-        words.append("no cost model of its bytes")
+        notes.append("no cost model of its bytes")
     if roofs.noisy:
-        words.append(f"{roofs.noisy} measured on a busy machine")
-    return " · ".join(words)
+        notes.append(f"{roofs.noisy} measured on a busy machine")
+    return " · ".join(notes)

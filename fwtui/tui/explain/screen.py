@@ -92,8 +92,8 @@ def _cannot_count(screen: ExplainScreen) -> str | None:
         return bindings.no_run(screen)
     if source is None:
         return f"run {run.id} was recorded without hardware counters"
-    words = first_reason(bindings.is_busy, bindings.not_started_here)(screen)
-    return words or (None if run.state == "done" else f"run {run.id} did not finish, so its counters cannot be read")
+    reason = first_reason(bindings.is_busy, bindings.not_started_here)(screen)
+    return reason or (None if run.state == "done" else f"run {run.id} did not finish, so its counters cannot be read")
 
 
 _NO_VERSUS = first_reason(_no_warps, _others_too, _no_baseline)
@@ -114,18 +114,18 @@ class ExplainScreen(Frame):
     ExplainScreen #ledger { height: auto; max-height: 50%; }
     ExplainScreen.-short TelemetryStrip, ExplainScreen.-flat TelemetryStrip { display: none; }
     ExplainScreen.-narrow PlannedPanel { layout: vertical; }
-    ExplainScreen.-narrow #planned-words { height: auto; max-height: 65%; }
+    ExplainScreen.-narrow #planned-text { height: auto; max-height: 65%; }
     ExplainScreen.-narrow #code { border-left: none; }
     ExplainScreen .title { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     ExplainScreen #which { height: 1; padding: 0 1; }
     ExplainScreen #warps VerticalScroll { height: 1fr; scrollbar-size-vertical: 1; margin-top: 1; }
     ExplainScreen.-short #warps VerticalScroll, ExplainScreen.-flat #warps VerticalScroll { margin-top: 0; }
     ExplainScreen.-flat WarpLoop { display: none; }
-    ExplainScreen.-versus .alone, ExplainScreen .versus { display: none; }
+    ExplainScreen.-versus .single, ExplainScreen .versus { display: none; }
     ExplainScreen.-versus .versus { display: block; }
-    ExplainScreen.-beside #warps { height: auto; border-bottom: solid $border-blurred; }
-    ExplainScreen.-beside #warps VerticalScroll { height: 3; margin-top: 0; }
-    ExplainScreen.-beside.-high #warps VerticalScroll { height: 9; }
+    ExplainScreen.-with-warps #warps { height: auto; border-bottom: solid $border-blurred; }
+    ExplainScreen.-with-warps #warps VerticalScroll { height: 3; margin-top: 0; }
+    ExplainScreen.-with-warps.-high #warps VerticalScroll { height: 9; }
     ExplainScreen.-one #upper { height: 1fr; max-height: 100%; border-bottom: none; }
     ExplainScreen.-one #occupancy, ExplainScreen.-one #cpu { width: 1fr; height: 1fr; border-left: none; border-right: none; }
     ExplainScreen.-one #ledger { height: 1fr; max-height: 100%; }
@@ -191,9 +191,9 @@ class ExplainScreen(Frame):
                 yield RunPanel()
                 yield OccupancyPanel()
             with Vertical(id="warps", classes="panel tall"):
-                yield WarpHead(None, classes="alone")
-                yield WarpLoop(None, classes="alone")
-                with VerticalScroll(id="source", can_focus=False, classes="alone"):
+                yield WarpHead(None, classes="single")
+                yield WarpLoop(None, classes="single")
+                with VerticalScroll(id="source", can_focus=False, classes="single"):
                     yield WarpTable(None)
                 yield VersusHead(None, classes="versus")
                 with VerticalScroll(id="changes", can_focus=False, classes="versus"):
@@ -276,9 +276,9 @@ class ExplainScreen(Frame):
     def _lay_out(self, single: str) -> None:
         """Show the panel that has the screen to itself, or all that have something to show."""
         run, order = self.view.run, self._order
-        beside = not single and run is not None and bool(run.warps)
-        self.set_class(beside, "-beside")
-        others = {name for name in order if name != "counters" and (name != "warps" or beside)}
+        with_warps = not single and run is not None and bool(run.warps)
+        self.set_class(with_warps, "-with-warps")
+        others = {name for name in order if name != "counters" and (name != "warps" or with_warps)}
         visible = {single} if single else others
         for name in TITLES:
             self.query_one(f"#{name}").display = name in visible
@@ -309,7 +309,7 @@ class ExplainScreen(Frame):
         self.update()
 
     def action_counters(self) -> None:
-        """Show the counters alone, and again all panels; a run without them is counted first."""
+        """Show only the counters, or all panels again; count a run first that has no counters."""
         run, source = self.view.run, self.view.source
         if run is not None and run.counted:
             self._one = "" if self._one == "counters" else "counters"

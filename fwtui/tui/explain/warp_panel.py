@@ -372,16 +372,16 @@ def _named(subject: WarpSubject) -> str:
     return f"run {subject.run.id}"
 
 
-def _shares(change: ShareChange, words: Piece) -> Cells:
+def _shares(change: ShareChange, text: Piece) -> Cells:
     there, here = (f"{100 * share:.0f} %" if share is not None else "-" for share in (change.baseline, change.run))
-    return there, here, words
+    return there, here, text
 
 
 def _facts(ours: WarpSubject, theirs: WarpSubject) -> Sequence[Cells]:
     """Sizes of both loops, also for one relaxation, which loops that are unrolled differently can be compared by."""
     loops = [loop_facts(one.samples) for one in (theirs, ours) if one.samples is not None]
     rows: list[Cells] = []
-    for words, values in (
+    for text, values in (
         ("instructions", [float(one.instructions) for one in loops]),
         ("relaxations of a thread", [float(one.relaxations) for one in loops]),
         ("instructions per relaxation", [one.each for one in loops]),
@@ -391,17 +391,17 @@ def _facts(ours: WarpSubject, theirs: WarpSubject) -> Sequence[Cells]:
     ):
         if any(values):
             there, here = ("-" if v is None else f"{v:,.0f}" if v == int(v) else units.digits(v) for v in values)
-            rows.append((there, here, (words, "")))
+            rows.append((there, here, (text, "")))
     return rows
 
 
 def _section(label: str, cells: Sequence[Cells]) -> list[Content]:
-    return [_both(label if place == 0 else "", there, here, ("", ""), words) for place, (there, here, words) in enumerate(cells)]
+    return [_both(label if place == 0 else "", there, here, ("", ""), text) for place, (there, here, text) in enumerate(cells)]
 
 
-def _both(label: str, there: str, here: str, styles: tuple[str, str], words: Piece = "") -> Content:
+def _both(label: str, there: str, here: str, styles: tuple[str, str], text: Piece = "") -> Content:
     numbers = (f"{there:>{NUMBER}}", styles[0]), (f"{here:>{NUMBER}}", styles[1] or STRONG)
-    return line((f"{label:<{LABEL}}", MUTED), *numbers, "  ", words)
+    return line((f"{label:<{LABEL}}", MUTED), *numbers, "  ", text)
 
 
 def _diff(ours: Listing, theirs: Listing, named: WarpPair) -> list[Content]:

@@ -276,7 +276,7 @@ class LiveSweepScreen(SweepScreen):
     def action_run(self) -> None:
         with self.reporting():
             if file := next(iter(self.draft.files), ""):  # the options of its kernel are not known before
-                allowed(self, self._offered.get(file) or located(file), partial(self._admit, file, self.action_run))
+                allowed(self, self._offered.get(file) or located(file), partial(self._register, file, self.action_run))
                 return
             sweep = self.view.sweep = Sweep(self.source, self.draft.grid(), self.draft.within())
             sweep.start()
@@ -285,9 +285,9 @@ class LiveSweepScreen(SweepScreen):
 
     def choose_own(self) -> None:
         """Ask for a user's kernel file, and put it among those that are swept."""
-        pick(self, "Sweep with a kernel of your own", lambda path: self._admit(str(path), lambda: None, path))
+        pick(self, "Sweep with a kernel of your own", lambda path: self._register(str(path), lambda: None, path))
 
-    def _admit(self, file: str, then: Callable[[], None], path: Path) -> None:
+    def _register(self, file: str, then: Callable[[], None], path: Path) -> None:
         def loaded(kernel: str) -> None:
             self.show_message("")
             self.draft.loaded(file, kernel)

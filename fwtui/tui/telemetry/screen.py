@@ -56,8 +56,8 @@ class HeadingLine(TextPanel[Heading | None]):
         if run is None:
             return [left]
         number = f"run {run.id}  "
-        words = number + run_labels.describe_kernel(run, width - left.cell_length - len(number) - 2)
-        return [justify(left, line((words, MUTED)), width) if left.cell_length + len(words) + 2 <= width else left]
+        text = number + run_labels.describe_kernel(run, width - left.cell_length - len(number) - 2)
+        return [justify(left, line((text, MUTED)), width) if left.cell_length + len(text) + 2 <= width else left]
 
 
 class BalanceLine(TextPanel[tuple[str, Balance] | None]):

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from fwtui.common.text import sanitise
-from fwtui.experiment.user_kernel_registry import admit, located, name_for
+from fwtui.experiment.user_kernel_registry import located, name_for, register_kernel
 from fwtui.learn.prompts import Prompt
 from fwtui.machine import trust
 from fwtui.machine.kernel_folder import kernel_files
@@ -64,7 +64,7 @@ def load(frame: Frame, path: Path, take: Callable[[str], None]) -> None:
             take(kernel)
 
     frame.show_message(f"loading {sanitise(path.name)}")
-    in_background(frame, partial(admit, path), loaded, "kernel", lambda error: frame.show_message(str(error), "error"))
+    in_background(frame, partial(register_kernel, path), loaded, "kernel", lambda error: frame.show_message(str(error), "error"))
 
 
 def watch(frame: Frame, path: Path, device: str, prompts: Sequence[Prompt] = ()) -> None:

@@ -217,7 +217,7 @@ class ExperimentDraft(Draft):
             there = name in options
             text, choices = (self._option_text(option), tuple(map(str, option.values))) if there else ("", ())
             title, changed = name.replace("_", " ").capitalize(), there and text != str(option.default)
-            names = {str(value): word for word, value in option.words.items()}
+            names = {str(value): word for word, value in option.value_names.items()}
             row = FormRow(OPTION + name, title, option.help, text, choices, there, names=names, more=True, changed=changed)
             rows.append(row)
         return rows

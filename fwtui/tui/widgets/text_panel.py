@@ -92,7 +92,7 @@ class TextPanel(Widget, Generic[Subject]):
 
     @property
     def lines(self) -> Sequence[Content]:
-        """The lines for the present width; for USUAL_WIDTH before the first layout."""
+        """The lines for the present width; for DEFAULT_WIDTH before the first layout."""
         return self._drawn(self.size.width or DEFAULT_WIDTH)
 
     def show(self, subject: Subject) -> None:

@@ -59,9 +59,9 @@ def _load(builder: Any, items: _Items, offset: int, alignment: int = LOADED) -> 
     """Load four cells or words, `offset` items after an address, with as few instructions as the alignment allows."""
     place = builder.gep(items.address, [_I32(offset)], source_etype=items.item)
     four = ir.VectorType(items.item, 4)
-    loaded = builder.load(builder.bitcast(place, four.as_pointer()), typ=four)
-    loaded.align = alignment
-    return [builder.extract_element(loaded, _I32(lane)) for lane in range(4)]
+    vector = builder.load(builder.bitcast(place, four.as_pointer()), typ=four)
+    vector.align = alignment
+    return [builder.extract_element(vector, _I32(lane)) for lane in range(4)]
 
 
 def _loading(item: Callable[[Any], Any]) -> Any:

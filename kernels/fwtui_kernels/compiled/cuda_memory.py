@@ -57,8 +57,8 @@ class Array:
         return cuda.Buffer.from_handle(self.address, self.nbytes, owner=self._memory)
 
     @cached_property
-    def words(self) -> tuple[int, ...]:
-        """The words that pass the array to a kernel."""
+    def launch_arguments(self) -> tuple[int, ...]:
+        """The 8-byte arguments that pass the array to a kernel."""
         return array_words(self.address, self.dtype.itemsize, self.shape, self.strides)
 
     @property
@@ -179,7 +179,7 @@ class SharedArray(np.ndarray):
         return f"array({self.dtype.name}, {self.ndim}d, C)"
 
     @property
-    def words(self) -> tuple[int, ...]:
+    def launch_arguments(self) -> tuple[int, ...]:
         return array_words(self.address, self.itemsize, self.shape, self.strides)
 
 

@@ -55,17 +55,17 @@ def configured(kernel: Any, grid: Size, block: Size, stream: Any = DEFAULT) -> C
 
     def launch(*arguments: Any) -> None:
         types: list[Any] = []
-        words: list[Any] = []
+        flat: list[Any] = []
         for argument in arguments:
             number = _NUMBERS.get(type(argument))
             if number is not None:
                 types.append(number)
-                words.append(argument)
+                flat.append(argument)
             elif isinstance(argument, Array | SharedArray):
                 types.append(argument.type)
-                words += argument.words
+                flat += argument.launch_arguments
             else:
-                types.append(_flattened(argument, words))
+                types.append(_flattened(argument, flat))
         key = tuple(types)
         launcher = launchers.get(key)
         if launcher is None:
@@ -73,7 +73,7 @@ def configured(kernel: Any, grid: Size, block: Size, stream: Any = DEFAULT) -> C
             if function is None:
                 function = overloads[key] = load(kernel, key)
             launcher = launchers[key] = function.launcher(grid, block, stream)
-        launcher(*words)
+        launcher(*flat)
 
     return launch
 
@@ -93,13 +93,13 @@ def _lengths(sizes: Size) -> tuple[int, ...]:
     return tuple(map(int, sizes)) if isinstance(sizes, tuple) else (int(sizes),)
 
 
-def _flattened(argument: Any, words: list[Any]) -> Any:
-    """Return the type of a named tuple, and append its members to `words`."""
+def _flattened(argument: Any, flat: list[Any]) -> Any:
+    """Return the type of a named tuple, and append its members to `flat`."""
     if not isinstance(argument, tuple):
         raise TypeError(f"a kernel takes numbers, named tuples and device arrays, not {type(argument).__name__}")
     parts = []
     for part in argument:
         number = _NUMBERS.get(type(part))
-        words += [part] if number else []
-        parts.append(number or _flattened(part, words))
+        flat += [part] if number else []
+        parts.append(number or _flattened(part, flat))
     return type(argument), tuple(parts)

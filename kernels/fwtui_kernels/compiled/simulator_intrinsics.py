@@ -21,18 +21,18 @@ def store4(array: Any, at: int, a: Any, b: Any, c: Any, d: Any) -> None:
     flat[at], flat[at + 1], flat[at + 2], flat[at + 3] = a, b, c, d
 
 
-def _words(array: Any) -> Any:
+def _as_words(array: Any) -> Any:
     """Return the cells of an array as words."""
     flat = array.reshape(-1)
     return flat if flat.dtype.itemsize >= 4 else flat.view(np.int32)
 
 
 def load_words(array: Any, at: int) -> tuple[Any, Any, Any, Any]:
-    return load4(_words(array), at)
+    return load4(_as_words(array), at)
 
 
 def store_words(array: Any, at: int, a: Any, b: Any, c: Any, d: Any) -> None:
-    store4(_words(array), at, a, b, c, d)
+    store4(_as_words(array), at, a, b, c, d)
 
 
 def spread(cell: Any) -> Any:
@@ -41,7 +41,7 @@ def spread(cell: Any) -> Any:
 
 def copy_async(shared: Any, to: int, matrix: Any, at: int) -> None:
     # copied as late as possible, so that a missing wait shows
-    running().copies[-1].append((shared.reshape(-1)[to : to + 4], _words(matrix)[at : at + 4]))
+    running().copies[-1].append((shared.reshape(-1)[to : to + 4], _as_words(matrix)[at : at + 4]))
 
 
 def commit_copies() -> None:

@@ -92,7 +92,7 @@ def expected(form: int, cells: Any, source: Any) -> Any:
     return np.ascontiguousarray(best).view(cells.dtype).reshape(BLOCK, CELLS)
 
 
-def words(form: int, numbers: Any) -> Any:
+def packed(form: int, numbers: Any) -> Any:
     """Convert small integers to words of a form; packed forms have them in both halves."""
     cells = numbers.astype(FORMS[form].dtype)
     return np.repeat(cells, 2, axis=-1).view(np.int32) if FORMS[form].lanes == 2 else cells

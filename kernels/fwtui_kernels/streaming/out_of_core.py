@@ -152,11 +152,11 @@ def build(shape: Shape, target: Target) -> Program:
     from fwtui_kernels.streaming.streamed import StreamedProgram, product_op, turn_op
 
     within_tile = program(inner(shape), target)
-    alone = inner(shape).padded == inner(shape).tile
+    is_one_tile = inner(shape).padded == inner(shape).tile
     ops = {
         name: replace(op, buffers=lambda args, op=op: tuple(INNER_BUFFERS[b] for b in op.buffers(args)))
         for name, op in within_tile.ops.items()
-        if name == "pivot" or not alone
+        if name == "pivot" or not is_one_tile
     }
     ops |= {"product": product_op(shape, cut_of(shape), target), "turn": turn_op(shape)}
     return StreamedProgram(shape, target, ops, buffer_shapes(shape))

@@ -8,7 +8,7 @@ from own_files import TELLS, written
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
-from fwtui.experiment.user_kernel_registry import admit, located, name_for
+from fwtui.experiment.user_kernel_registry import located, name_for, register_kernel
 from fwtui.learn.kernel_source import SourcePart, source
 from fwtui.learn.stepping import Stepping, stepping
 from fwtui_kernels.plan import Cost, Shape
@@ -16,24 +16,24 @@ from fwtui_kernels.plan import Cost, Shape
 
 def test_an_admitted_file_is_a_kernel_whose_experiment_has_its_fingerprint_and_no_path(tmp_path: Path) -> None:
     path = written(tmp_path, "only_here.py", more=TELLS)
-    assert admit(path) == "only-here" and path.with_suffix(".ran").exists()
+    assert register_kernel(path) == "only-here" and path.with_suffix(".ran").exists()
     kernel = kernel_named("only-here")
     assert kernel is kernel_named(str(path)) and (kernel.backend, kernel.dtypes) == ("cpu", ("float32",))
     assert [(step.args, step.cost) for step in kernel.plan(Shape(2), True)] == [((0,), Cost(4, 0)), ((1,), Cost(4, 0))]
     assert not any("only_here" in name for name in sys.modules), "this process ran it"
     path = written(tmp_path)
-    settled = settle(Experiment(kernel=admit(path), n=5))
+    settled = settle(Experiment(kernel=register_kernel(path), n=5))
     assert settled.kernel == "mine" and len(settled.code) == 16 and str(tmp_path) not in str(settled)
     assert settle(changed(settled, kernel="serial")).code == ""
     path.write_text(path.read_text() + "# other\n")
     assert settle(changed(settled, code="")).code != settled.code == settle(settled).code
-    at: Stepping = stepping(Experiment(kernel=admit(written(tmp_path)), n=5))
+    at: Stepping = stepping(Experiment(kernel=register_kernel(written(tmp_path)), n=5))
     assert len(at.trace.moments) == 5
 
 
 def test_its_source_is_shown_as_it_is_now_with_the_relaxations_of_compiled_code(tmp_path: Path) -> None:
     path = written(tmp_path)
-    name = admit(path)
+    name = register_kernel(path)
     assert shown(name).lines[0] == '"""Row by row, in NumPy."""' and not shown(name).relaxing
     path.write_text("@jit\ndef relax(d, k):\n\td[0, 0] = min(d[0, 0], d[0, k])\n")
     assert shown(name).relaxing == {3} and shown(name).lines[2].startswith("    d[0, 0]")
@@ -51,8 +51,8 @@ def shown(name: str) -> SourcePart:
 def test_names_are_those_of_the_files_and_never_of_another_kernel(tmp_path: Path) -> None:
     names = [name_for(tmp_path / "hw" / file) for file in ("mine.py", "My_Kernel 2.py", "naive.py", "auto.py")]
     assert names == ["mine", "my-kernel-2", "hw-naive", "hw-auto"]
-    first, second = (admit(written(tmp_path / folder)) for folder in ("a", "b"))
-    assert (first, second, admit(tmp_path / "a" / "mine.py")) == ("mine", "b-mine", "mine")
+    first, second = (register_kernel(written(tmp_path / folder)) for folder in ("a", "b"))
+    assert (first, second, register_kernel(tmp_path / "a" / "mine.py")) == ("mine", "b-mine", "mine")
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_an_unregistered_file_is_not_a_kernel(tmp_path: Path) -> None:
 def test_a_file_that_hangs_or_ends_its_process_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(Refused, match=r"hangs.py takes more than 1 s to load; look for a loop that does not end"):
         # this file alone: the others may take longer on a busy machine
-        admit(written(tmp_path, "hangs.py", more="while True: pass\n"), seconds=1.0)
+        register_kernel(written(tmp_path, "hangs.py", more="while True: pass\n"), seconds=1.0)
     with pytest.raises(Refused, match=r"ends.py ended the process that loaded it \(exit code 3\)"):
-        admit(written(tmp_path, "ends.py", more="import os; os._exit(3)\n"))
+        register_kernel(written(tmp_path, "ends.py", more="import os; os._exit(3)\n"))
     with pytest.raises(Refused, match=r"wrong.py:\d+: NameError: name 'nothing' is not defined"):
-        admit(written(tmp_path, "wrong.py", more="nothing\n"))
+        register_kernel(written(tmp_path, "wrong.py", more="nothing\n"))

@@ -25,8 +25,8 @@ sys.modules["fwtui.engine.cuda_engine"] = SimpleNamespace(event_timer=clocked)
 random = np.random.default_rng(3)
 right_all = []
 for form in range(len(FORMS)):
-    source = probe_cuda.words(form, random.integers(0, 900, 2 * probe_cuda.SLAB))
-    cells = probe_cuda.words(form, random.integers(300, 1500, (probe_cuda.BLOCK, probe_cuda.CELLS)))
+    source = probe_cuda.packed(form, random.integers(0, 900, 2 * probe_cuda.SLAB))
+    cells = probe_cuda.packed(form, random.integers(300, 1500, (probe_cuda.BLOCK, probe_cuda.CELLS)))
     held, clocks = cells.ravel().copy(), np.zeros(1, np.int64)
     probe_cuda.build(form)[1, probe_cuda.BLOCK](held, source, np.int32(0), np.int32(2), clocks)
     right = probe_cuda.expected(form, cells, source)

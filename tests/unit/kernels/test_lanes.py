@@ -40,7 +40,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Any:
     engine = object.__new__(module.CudaEngine)
     engine.gpu = SimpleNamespace(create_stream=lambda options: Stream(options.priority))
     engine.stream = Stream()
-    engine._lanes = {0: engine.stream}
+    engine._streams = {0: engine.stream}
     return engine
 
 
@@ -63,9 +63,9 @@ def run(streams: list[Stream], random: Random) -> list[Any]:
 def test_streams_keep_every_order_of_the_plan_between_its_start_and_its_end(engine: Any) -> None:
     plan = list(registry()["look-ahead"].plan(Shape(40, 8), False))
     engine.stream.notes.append(("launch", START))
-    engine._launch_lanes(Program(), plan, None, lambda: None)
+    engine._launch_on_streams(Program(), plan, None, lambda: None)
     engine.stream.notes.append(("launch", END))
-    streams = list(engine._lanes.values())
+    streams = list(engine._streams.values())
     before, orders = ancestors(plan), set()
     for seed in range(30):
         launched = run(streams, Random(seed))
@@ -79,5 +79,5 @@ def test_streams_keep_every_order_of_the_plan_between_its_start_and_its_end(engi
 
 def test_a_higher_lane_is_a_more_urgent_stream(engine: Any) -> None:
     # to CUDA a lower number is more urgent, and 0 is what streams have by default
-    assert [engine._lane(lane).priority for lane in (2, 1, 2, 0, 9)] == [-2, -1, -2, 0, -5]
-    assert engine._lane(1) is engine._lane(1) and engine._lane(0) is engine.stream
+    assert [engine._stream(lane).priority for lane in (2, 1, 2, 0, 9)] == [-2, -1, -2, 0, -5]
+    assert engine._stream(1) is engine._stream(1) and engine._stream(0) is engine.stream

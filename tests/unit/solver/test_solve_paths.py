@@ -90,7 +90,7 @@ class TestRoom:
         fits = r"8.00 GiB are free; what fits is a graph of up to 45,568 vertices or the rows of up to 20,803 of them"
         with pytest.raises(Refused, match=f"100,000 vertices in int32 need 37.3 GiB and {fits}"):
             check_room(100_000, "int32", False)
-        with pytest.raises(Refused, match=r"distances and predecessors .* or distances alone"):
+        with pytest.raises(Refused, match=r"distances and predecessors .* or distances without predecessors"):
             check_room(40_000, "int32", True)
         check_room(40_000, "int32", False)
         check_room(45_568, "int32", False)
