@@ -29,7 +29,7 @@ from fwtui.stream import codec, events, requests
 
 FORWARDED = 0.2  # time for mpiexec to forward the last output
 DEATH_SEEN = 1.0  # time in which mpiexec ends all ranks after one has died
-NEXT = "; the next run gets a new job"
+NEXT = "; the next run starts new ranks"
 _BEAT, _FAULT = range(2)  # tags
 _CHECK_EVERY, _PROGRESS_EVERY = 0.05, 0.002  # seconds; each check also advances MPI's broadcasts while a kernel runs
 _STAGGER, _STAGGERED = 0.5, 3  # seconds between the reports of ranks that find rank 0 silent, and the number of these ranks

@@ -59,7 +59,7 @@ def test_a_rank_killed_at_random_moments(live: Live, tmp_path: Path, devices: st
         drain_until(live, lambda number=number: told_of(live, number))
         fault = live.model.fault
         assert fault is not None and (fault.source, fault.code) == ("worker", "died")
-        assert "the next run gets a new job" in fault.message
+        assert "the next run starts new ranks" in fault.message
         assert fault.message.startswith(f"rank {victim} (CPU) died (signal 9, killed)")
         drain_until(live, lambda pids=pids: all(map(gone, pids)))
         assert not live.busy
@@ -88,7 +88,7 @@ def test_a_rank_that_stops_is_named_and_the_job_is_ended(live: Live, monkeypatch
     drain_until(live, lambda: told_of(live, number))
     fault = live.model.fault
     assert fault is not None and fault.code == "hung"
-    assert fault.message == f"rank {victim} (CPU) has not answered for 1 s; the next run gets a new job"
+    assert fault.message == f"rank {victim} (CPU) has not answered for 1 s; the next run starts new ranks"
     drain_until(live, lambda: not live.busy and all(map(gone, pids)))
 
 
