@@ -5,10 +5,10 @@ from __future__ import annotations
 import signal
 import sys
 
-if sys.platform == "win32":  # before anything that a Unix alone has is imported
+if sys.platform == "win32":  # before imports that exist only on Unix
     print("fwtui: Windows itself is not supported; run fwtui in WSL: wsl --install, then as on Linux", file=sys.stderr)
     sys.exit(2)
-if __name__ == "__main__" or "".join(sys.argv[:1]).endswith("/fwtui"):  # a process of its own: Ctrl-C ends it also during imports
+if __name__ == "__main__" or "".join(sys.argv[:1]).endswith("/fwtui"):  # a separate process: Ctrl-C ends it also during imports
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import argparse
@@ -57,7 +57,7 @@ class _Overview(CommandParser):
 def parser(command: str = "", called: str = "") -> argparse.ArgumentParser:
     """The command line of one command, and nothing but that command is imported; without one that of --help and --version.
 
-    `called` is what a mistake calls the command, by default its name.
+    `called` is the name of the command in error messages, by default its own.
     """
     root = _Overview(
         prog="fwtui",
@@ -114,7 +114,7 @@ def main(arguments: list[str] | None = None) -> int:
         args.owns_process = owns_process
         gc_pause.enable_gc()
         if owns_process:
-            signal.signal(signal.SIGINT, signal.default_int_handler)  # commands close what they have opened
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # commands close their files and sessions
         with nullcontext() if owns_process else restore_handlers():
             return flush_output(args.execute(args))
     except Refused as refusal:

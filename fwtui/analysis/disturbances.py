@@ -11,7 +11,7 @@ from fwtui.stream.model import Evidence
 from fwtui.stream.quantity import throttled
 from fwtui.stream.run import Run
 
-MAX_OTHER_SHARE = 0.1  # share of the run's cores that other work may use; the operating system alone uses a few percent
+MAX_OTHER_SHARE = 0.1  # share of the run's cores that other work may use; an idle operating system uses a few percent
 MAX_OVERHEAD = 0.1  # timer overhead / median time; above it, the phases differ from those of a timed repetition
 MAX_SLOWDOWN = 3.0  # an equally busy program leaves a run half of its cores; runs under load took up to 2.8x
 MARGIN = MAX_SLOWDOWN / 2  # runs under load took up to this factor longer than the share of cores left to them explains

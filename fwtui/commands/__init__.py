@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from fwtui.common.module_header import Outline
 
-GROUPS = {  # in the order of `fwtui --help`
+GROUPS = {  # the order of `fwtui --help`
     "use": ("dashboard", "run", "solve", "replay", "list", "kernels"),
     "measure": ("sweep", "compare", "reproduce", "tune", "counters", "graph"),
     "record": ("check", "export", "mark", "render"),

@@ -27,7 +27,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def check(path: str | os.PathLike[str], out: TextIO, named: bool = False) -> int:
-    """Print what is in the session and what is missing, on request below its name; return the exit code."""
+    """Print the contents of the session and its faults, below its name if `named`; return the exit code."""
     if named:
         print(f"{sanitise(os.fspath(path))}:", file=out)
     try:

@@ -89,7 +89,7 @@ def writable_by_others(folder: Path) -> Path | None:
     for path in dict.fromkeys((folder, *folder.parents, *folder.resolve().parents)):
         state = path.stat()
         owners = (os.getuid(),) if path == folder else (os.getuid(), 0)
-        sticky = path != folder and state.st_mode & stat.S_ISVTX  # as in /tmp: a user can replace only their own files
+        sticky = path != folder and state.st_mode & stat.S_ISVTX  # a folder like /tmp: users can replace only their own files
         if state.st_uid not in owners or (_open_to_others(path) and not sticky):
             return path
     return None

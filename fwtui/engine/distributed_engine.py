@@ -1,4 +1,4 @@
-"""One matrix over several processes: orders that every rank executes, and the engine and program that issue them.
+"""A matrix distributed over several processes: orders that every rank executes, and the engine and program that issue them.
 
 Rank 0 has a run's matrix and its result; the other ranks execute its orders, each with the same plan and its own rows.
 """
@@ -52,7 +52,7 @@ def add_wait_stretches(plan: Sequence[Step]) -> list[PhaseStretch]:
 def separate_waits(parts: Sequence[PhaseStretch], ranks: Sequence[list[float]]) -> StretchTimes:
     """Return the ranks' seconds, with waiting time moved from each broadcast to the stretch after it.
 
-    The last rank to arrive does not wait, so a broadcast takes as long as the shortest one of any rank.
+    The last rank to arrive does not wait, so the shortest time of any rank is the time of the broadcast.
     """
     by_rank = [list(seconds) for seconds in ranks]
     for i, part in enumerate(parts):

@@ -159,7 +159,7 @@ class NcclLink(Link):
     overlaps = True
 
     def __init__(self, comm: Any, gpu: int):
-        import nccl.core as nccl  # pyright: ignore[reportMissingImports]  # of the extra "cluster"
+        import nccl.core as nccl  # pyright: ignore[reportMissingImports]  # installed with fwtui[cluster]
         from cuda import core
 
         cuda: Any = core

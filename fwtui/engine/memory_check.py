@@ -49,7 +49,7 @@ def _check(where: str, shape: Shape, per_cell: int, free: int, ranks: int = 1) -
         whole = shape.tile * ranks  # a row of tiles for each
         fits = isqrt(usable * ranks // per_cell) // whole * whole
         where += f" memory for each of {ranks} ranks" if ranks > 1 else " memory"
-        share = " (half of what is free, as managed memory must not fill a GPU)" if where == "managed memory" else ""
+        share = " (managed memory may use at most half of the free memory)" if where == "managed memory" else ""
         raise Refused(
             f"n = {shape.n} {shape.dtype} needs {memory(needed)} of {where} and {memory(free)} are free{share}; "
             f"choose n up to {fits}"

@@ -152,7 +152,7 @@ Fill = Callable[[np.ndarray, Recipe], None]
 
 
 def fill_numpy(out: np.ndarray, recipe: Recipe) -> None:
-    """Write the graph into out (n, n) with NumPy alone: the reference for the compiled generators."""
+    """Write the graph into out (n, n) only with NumPy: the reference for the compiled generators."""
     n, rule = recipe.n, recipe.rule
     column = np.arange(n, dtype=np.uint64)[None, :]
     for rows in blocks(out):
@@ -257,5 +257,5 @@ def _edges(e: Experiment) -> float:
 def text_bytes(e: Experiment, arc_bytes: int) -> float:
     """Return the minimum text size of the expected edges; 0 if the format has no minimum."""
     n = e.n
-    digits = sum(n + 1 - 10**length for length in range(len(str(n)))) / n  # of a vertex, on average
+    digits = sum(n + 1 - 10**length for length in range(len(str(n)))) / n  # average number of digits of a vertex
     return _edges(e) * (2 * digits + arc_bytes) if arc_bytes else 0.0

@@ -1,7 +1,7 @@
 """The registered user kernels of this process: their descriptions, as data.
 
-Their files are loaded in other processes only. This one asks such a process, within a limit of time, what a kernel is and
-what its plan says; the worker that runs it loads it for itself.
+This process never loads their files. A separate process with a time limit returns the data and the plan of a kernel; the
+worker that runs the kernel loads the file again.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _ask(request: KernelRequest, seconds: float) -> KernelReply:
     try:
         reply = msgspec.json.decode(ended.stdout, type=KernelReply)
     except msgspec.MsgspecError:
-        raise Refused(f"{file} ended the process that loaded it ({ended.last_output}); see what it does on import") from None
+        raise Refused(f"{file} ended the process that loaded it ({ended.last_output}); check its import-time code") from None
     if reply.wrong:
         raise Refused(sanitise(reply.wrong))
     return reply

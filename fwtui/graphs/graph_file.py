@@ -82,7 +82,7 @@ def _check_streams(name: str, count: int) -> None:
 def _raw_file(path: str, name: str, progress: Callable[[float], None]) -> tuple[_CountingFile, int]:
     """Return a regular file and its size in bytes. Raises Refused for other kinds and for sparse files."""
     try:
-        # without O_NONBLOCK a FIFO would block forever
+        # O_NONBLOCK: open() would block on a FIFO without a writer
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except ValueError:
         raise Refused(f"{name!r} is not a path; remove the zero bytes") from None

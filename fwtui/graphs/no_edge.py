@@ -8,7 +8,7 @@ from fwtui.graphs.adjacency import Arcs, GivenGraph, LazyGraph
 
 _CELLS = 1 << 18  # cells of the sample; a marker for no edge fills a good part of the matrix
 _MIN_SHARE = 0.5  # share of cells with a common marker above which it means no edge
-_MIN_SPREAD, _MIN_CELLS = 1000, 2  # else the ratio to the next weight, and the number of cells
+_MIN_SPREAD, _MIN_CELLS = 1000, 2  # minimum ratio to the next weight, and number of cells, for a rarer marker
 _POWERS = {(1 << bits) - less for bits in (15, 16, 24, 30, 31, 32, 53, 62, 63, 64) for less in (0, 1)}
 _DECIMAL = {10**digits - less for digits in range(4, 39) for less in (0, 1)}  # 9999, 10000, 99999 ...
 _REPEATED = {0x3F3F3F3F, 0x7F7F7F7F, 0x3FFFFFFF, 0x3F3F3F3F3F3F3F3F, 0x7F7F7F7F7F7F7F7F}  # values that memset writes

@@ -53,7 +53,7 @@ class Vertices:
         """Return the vertex with this label, compared as an object and not as text. Raises Refused if there is none."""
         try:
             vertex = self._by_label.get(label)
-        except TypeError:  # it cannot be hashed
+        except TypeError:  # an unhashable label
             raise self._unknown(str(label)) from None
         if vertex is None and isinstance(label, str) and len(self) and all(isinstance(one, int) for one in self.labels):
             numbers = f"the vertices are numbers, {self.name(0)} to {self.name(len(self) - 1)}"

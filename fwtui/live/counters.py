@@ -43,7 +43,7 @@ SHOWN: Mapping[str, Callable[[float], str]] = {  # key: Metric.unit
 
 
 class Metric(NamedTuple):
-    """One counter: its key, its title, and its names in ncu (if chips differ, in order of preference)."""
+    """A hardware counter: its key, its title, and its names in ncu (if chips differ, in order of preference)."""
 
     key: str
     title: str

@@ -1,4 +1,4 @@
-"""One rank of a job: an MPI process that computes its share of a matrix.
+"""A rank of a job: an MPI process that computes its share of a matrix.
 
 Rank 0 is the worker for all ranks: it reads requests and sends events, like fwtui.measure.worker. When one rank ends, the
 whole job ends, and the next run starts a new one.

@@ -1,4 +1,4 @@
-"""One run in the worker: its request, its engine, and its events with time and run number."""
+"""A run in the worker: its request, its engine, and its events with time and run number."""
 
 from __future__ import annotations
 

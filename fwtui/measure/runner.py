@@ -1,4 +1,4 @@
-"""One run from its request to its result, as events."""
+"""The steps of a run from its request to its result, reported as events."""
 
 from __future__ import annotations
 

@@ -227,7 +227,7 @@ class _Tally:
 
     def __init__(self) -> None:
         self.runs: set[int] = set()  # run numbers
-        self.kernels: dict[str, None] = {}  # in order of appearance
+        self.kernels: dict[str, None] = {}  # kernel ids in order of appearance
         self.sizes: dict[int, None] = {}
         self.best_rate: float | None = None
 

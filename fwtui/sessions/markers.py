@@ -76,7 +76,7 @@ def mark(
     instead: bool = False,
     replaces: bool = False,
 ) -> bool:
-    """Write a session with added markers, or with `instead` of its own; return whether the source was complete.
+    """Write a session with added markers, or with `instead` in place of its markers; return whether the source was complete.
 
     Each marker gets the time of its place. With `replaces`, `out` may exist, and may be the source. Raises Refused if `source`
     is not a session, if it lacks a place, and if `out` exists or cannot be written.

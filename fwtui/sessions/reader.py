@@ -143,7 +143,7 @@ class SessionFile:
         self._descriptor = descriptor
         self._unpacked: bytes | None = None
         self.offset = 0  # number of bytes read
-        self.condition = Condition()  # of the lines read so far
+        self.condition = Condition()  # faults in the lines read so far
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise Refused(f"{name} is not a regular file; pass a session file")

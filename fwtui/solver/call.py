@@ -17,14 +17,14 @@ from fwtui_kernels.plan import Kernel
 class Clock:
     """Seconds of wall-clock time by stage, without gaps; compiling or loading code during launches is "compile"."""
 
-    compiling = 0.0  # by launches since the last lap of any clock
+    compiling = 0.0  # seconds that launches compiled since the last lap of any clock
 
     def __init__(self, ago: float = 0.0, now: Callable[[], float] = time.perf_counter):
         """Start with that many seconds already elapsed."""
         self._now = now
         self.seconds: dict[str, float] = {}
         self._last = now() - ago
-        Clock.compiling = 0.0  # of earlier calls
+        Clock.compiling = 0.0  # discards the time of earlier calls
 
     def lap(self, stage: str) -> None:
         """Assign the time since the last call to that stage, except for compiling."""
@@ -77,5 +77,5 @@ class Call:
 
     @property
     def is_free(self) -> bool:
-        """Whether the call uses no option that only kernels support."""
+        """Return whether the call uses no option that only kernels support."""
         return self.named is self.device is self.devices is None and not self.keep_on_device

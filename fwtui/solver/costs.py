@@ -72,7 +72,7 @@ def ordered_shape(
     if not _fits(kernel, shape, engine):
         return None
     ordered = in_order(kernel, shape, graph.adjacency)
-    return ordered if _fits(kernel, ordered, engine) else None  # it is padded more
+    return ordered if _fits(kernel, ordered, engine) else None  # the padding in this order may not fit
 
 
 def free_on_host() -> int:

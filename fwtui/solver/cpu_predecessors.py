@@ -111,7 +111,7 @@ def spread(distances, sources, first, after, weights, first_in, before, weights_
             if found[j] < 0 and j != source and row[j] < np.inf:
                 missing[left] = j
                 left += 1
-        # with many arcs, searching back from missing cells succeeds soon
+        # if there are many arcs, searching back from missing cells succeeds soon
         for _ in range(_PASSES):
             still = 0
             for which in range(left):

@@ -35,7 +35,7 @@ from fwtui_kernels.plan import FLOATS, NO_EDGE, Buffers, Kernel, Program, Shape
 
 _ROUNDS = 3  # rounds of a search before its distances are checked; then twice as many, and so on
 _LOOKS, _FEW_LOOKS, _DENSE_LOOKS = 8, 4, 2  # checks, at most; the paths of a dense graph have few edges
-_MATRICES = 3  # of 32 bits for a kernel, at most, while the graph is also there
+_MATRICES = 3  # maximum number of 32-bit matrices of a kernel, in addition to the graph
 _PADDING = 128
 _INDEX = 4  # bytes per vertex of an arc
 Piece = tuple[int, np.ndarray, np.ndarray]  # the first row of some, where they belong, and where the device's copy goes
@@ -48,8 +48,8 @@ class DeviceGraph(SolverGraph):
     Its kernels are launched within compiled().
     """
 
-    piece_bytes = 1 << 24  # of distances that are converted and copied at once
-    copying_threads = 8  # of the host, at most, each with a piece of pinned memory
+    piece_bytes = 1 << 24  # bytes of distances that are converted and copied at once
+    copying_threads = 8  # maximum number of host threads, each with a piece of pinned memory
 
     def __init__(
         self, arrays: tuple[Any, ...], n: int, engine: Engine, origin: GivenGraph, resident: bool = False, keep: bool = False

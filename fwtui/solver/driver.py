@@ -52,7 +52,7 @@ def _engine(graph: GivenGraph | DeviceArray, call: Call) -> AbstractContextManag
             way = "omit the device, or choose a GPU kernel"
             raise Refused(f"kernel {call.kernel} runs on the CPU, which has no device {call.device}; {way}")
         return nullcontext(choose.CPU)
-    if resident:  # of any size, possibly without a length
+    if resident:  # the size does not matter, and the object may have no length
         return nullcontext(choose.choose_engine(call.device, 0, "an array on a GPU"))
     needed_by = f"kernel {call.kernel}" if call.named is not None else "keep='device'" if call.keep_on_device else ""
     return nullcontext(choose.choose_engine(call.device, graph.n, needed_by))

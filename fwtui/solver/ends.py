@@ -18,7 +18,7 @@ from fwtui.solver.result import Result, Stats
 
 @dataclass(frozen=True)
 class Ends:
-    """Where paths begin and end, as vertices; None for all. A method runs backwards from the targets if they are fewer."""
+    """The first and last vertices of paths, None for all. Methods search backwards from the targets if these are fewer."""
 
     n: int
     sources: np.ndarray | None
@@ -26,7 +26,7 @@ class Ends:
 
     @cached_property
     def backward(self) -> bool:
-        """Whether the method begins at the targets."""
+        """Return whether the method begins at the targets."""
         return self.targets is not None and (self.sources is None or len(self.targets) < len(self.sources))
 
     @cached_property
@@ -42,7 +42,7 @@ class Ends:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of the array that a method fills: a row for each vertex from which it runs."""
+        """The shape of the array that a method fills: a row for each vertex from which it runs."""
         return len(self.begins), self.n if self.columns is None else len(self.columns)
 
     def result(self, distances: np.ndarray, predecessors: np.ndarray | None, stats: Stats, graph: Adjacency) -> Result:

@@ -23,7 +23,7 @@ WHOLE = 2.0**53  # every float64 from here up is a whole number
 def reduced(value, shared, adding):
     """The greatest of all threads' values, or their sum, returned to all of them; `shared` has a float64 for each thread."""
     t = cuda.threadIdx.x
-    cuda.syncthreads()  # its old values have been read
+    cuda.syncthreads()  # all threads have read the old values
     shared[t] = value
     cuda.syncthreads()
     half = cuda.blockDim.x // 2

@@ -16,8 +16,8 @@ from fwtui.solver.solver_graph import SolverGraph
 from fwtui_kernels.plan import Buffers, Program
 
 _BITS_AT_ONCE = 1 << 24  # bytes for sets of vertices
-_RELAXED_BY_NUMPY = 1 << 24  # arcs in a tenth of a second, which loading SciPy takes
-_DENSE_ROUNDS = 3  # of a search through a dense matrix, whose paths have few edges
+_RELAXED_BY_NUMPY = 1 << 24  # arcs that NumPy relaxes in the time of importing SciPy, 0.1 s
+_DENSE_ROUNDS = 3  # rounds of a search in a dense matrix, whose paths have few edges
 
 
 class HostGraph(SolverGraph):
@@ -96,7 +96,7 @@ def finished(distances: np.ndarray, sources: np.ndarray, n: int, far: float, wid
             result[rows] += 0  # -0 becomes +0
         else:
             result[rows] = np.where(cells >= far, to.type(np.inf), cells.astype(to))
-    result[np.arange(len(sources)), sources] = 0  # with rounded weights it may be slightly negative
+    result[np.arange(len(sources)), sources] = 0  # rounded weights may make it slightly negative
     return result
 
 

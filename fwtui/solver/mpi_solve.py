@@ -115,7 +115,7 @@ class _Member:
         os._exit(1)
 
 
-_keyval: int | None = None  # under which a communicator keeps its members, by what they compute on
+_keyval: int | None = None  # MPI attribute key under which a communicator caches its members by device type
 
 
 def _member(comm: Any, on_cpu: bool, falls_back: bool) -> _Member:
@@ -219,7 +219,7 @@ class Finish(Order[None]):
 
     def execute(self, work: RowWork) -> None:
         work.distances = finished(work.distances, work.rows, work.program.shape.n, self.far, self.wide)
-        del work.buffers  # of the kernel
+        del work.buffers  # frees the buffers of the kernel
 
 
 class TraceOrder(Order[None]):
@@ -310,7 +310,7 @@ class _RankPaths(Paths):
     def found(self) -> np.ndarray:
         """Predecessors of its rows. All ranks exchange the same things in the same order."""
         if not self.exact:
-            _ = self._searched  # one rank may need it alone, and all help to make it
+            _ = self._searched  # collective: all ranks help to compute it, even if only one needs it
         return self.compiled_search()
 
     @cached_property

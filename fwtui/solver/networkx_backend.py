@@ -177,7 +177,7 @@ class DistanceView:
         paths = {source: [nodes[source]]}
         for target in order:
             behind = []
-            while target not in paths:  # with weights of 0 or less a path may lead through a later node
+            while target not in paths:  # a path with weights of 0 or less may visit a node that is later in the order
                 behind.append(target)
                 target = before[target]
             for v in reversed(behind):
@@ -376,7 +376,7 @@ def eccentricity(G, v=None, sp=None, weight=None):
     if not distances.connected:
         kind = "digraph is not strongly connected" if G.is_directed() else "graph is not connected"
         raise nx.NetworkXError(f"Found infinite path length because the {kind}")
-    # one node alone has the distance 0, a whole number
+    # the distance of a single node is the integer 0
     farthest = distances.numbers(distances.distances.max(axis=1)) if len(G) > 1 else [0] * len(G)
     return dict(zip(distances.nodes, farthest, strict=True))
 

@@ -39,9 +39,9 @@ class TracedPredecessors(NamedTuple):
 class _Slack(NamedTuple):
     """The tolerance between a rounded sum and a distance: `fixed` for weights of both signs, else a share."""
 
-    share: np.number  # of that distance
+    share: np.number  # tolerance as a share of that distance
     fixed: np.ndarray  # for each last vertex
-    most: np.ndarray  # of the longest distance to each vertex
+    most: np.ndarray  # tolerance for the longest distance to each vertex
 
 
 @dataclass(eq=False)
@@ -254,6 +254,6 @@ def _ordered(
     order = np.argsort(keys.astype(np.uint16) if n <= 65536 else keys, kind="stable")
     first = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(keys, minlength=n), out=first[1:])
-    # as wide as the keys, so that one mask serves both
+    # the keys have the same width, so that one mask serves both
     narrow = np.uint16 if n <= 65536 and dtype.itemsize == 2 else np.int32
     return first, others[order].astype(narrow), weights[order].astype(dtype)

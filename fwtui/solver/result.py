@@ -22,18 +22,18 @@ class Stats:
     """Statistics of a result. Times are wall-clock seconds."""
 
     n: int
-    edges: int  # of the input, self-loops not counted
-    dtype: str  # in which the distances were computed
+    edges: int  # number of input edges without self-loops
+    dtype: str  # data type of the computation
     proof: str  # the proof that they fit it, or the sentence that sums were rounded
     exact: bool  # no sum of weights was rounded
     kernel: str
     tile: int  # 0: no tiles
     device: str  # "cpu" or "cuda"
-    devices: tuple[str, ...]  # of the ranks, if several shared the matrix: "rank 0 (GPU 0)", ...
-    # by stage, if it applies, and without gaps: "set-up" (imports, the GPU's context) and "compile" (or loading) once per
-    # process; "copy in", "prepare", "allocate", "kernels", "copy out" (and the pages of a new result), "paths"
+    devices: tuple[str, ...]  # names of the ranks that shared the matrix: "rank 0 (GPU 0)", ...; empty for one device
+    # wall-clock seconds of the stages that ran, without gaps. Once per process: "set-up" (imports, the GPU's context) and
+    # "compile" (or loading). Then "copy in", "prepare", "allocate", "kernels", "copy out" (with page faults), "paths"
     seconds: Mapping[str, float]
-    relaxations: int = 0  # those of a sparse graph; 0: n^3
+    relaxations: int = 0  # relaxations of a sparse graph; 0 means n^3
     notes: tuple[str, ...] = ()  # on reading the graph: the weight column, and parallel edges
     reason: str = ""  # for the choice of the method; empty if there was no choice
 
@@ -62,8 +62,8 @@ class Result:
     stats: Stats
     vertices: Vertices
     paths: Paths | None = None  # for single paths without predecessors; not for device arrays
-    rows: np.ndarray | None = None  # of `sources`, or of one of several ranks: the vertex of each row; None: all rows
-    columns: np.ndarray | None = None  # of `targets`: the vertex of each column; None: all columns
+    rows: np.ndarray | None = None  # vertex of each row, for `sources` or for one of several ranks; None for all rows
+    columns: np.ndarray | None = None  # vertex of each column, for `targets`; None for all columns
 
     @overload
     def path(self, source: int, target: int) -> list[int]: ...

@@ -21,7 +21,7 @@ from fwtui_kernels.plan import FLOATS
 if TYPE_CHECKING:
     from fwtui_kernels.parts.row_factor import Neighbours, Tree
 
-MAX_ROWS = 64  # of each core at a time
+MAX_ROWS = 64  # maximum rows that a core computes at once
 LEAF = 64  # vertices that are not dissected further
 DISSECTED, BY_METIS = 2e-6, 8e-6  # seconds for each vertex, by level sets on one core and by METIS
 _ELIMINATED, _SWEPT, _STORED = 1.2e-10, 1.6e-10, 3e-9  # seconds on one core: a relaxation of each phase, and a distance
@@ -127,7 +127,7 @@ class RowElimination:
                 wide = np.empty(self.ends.shape, np.float64)
                 wide[:at] = distances[:at]
                 distances = wide
-                continue  # these rows again, in float64
+                continue  # recompute these rows in float64
             if columns is not None:
                 distances[part] = rows[:, columns]
             at += step

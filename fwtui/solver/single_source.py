@@ -36,7 +36,7 @@ def solve_by_dijkstra(graph: Adjacency, ends: Ends, reason: str, call: Call) -> 
     cycle, heights = ((), np.zeros(n)) if facts.nonnegative else cycle_or_heights(replace(graph, dense=None, arcs=arcs))
     if cycle:
         raise cycle_error(graph.vertices, [*cycle, cycle[0]])
-    weights = np.maximum(weights + heights[sources] - heights[targets], 0)  # what rounding leaves below 0
+    weights = np.maximum(weights + heights[sources] - heights[targets], 0)  # rounding may leave small negative weights
     distinct = sources != targets
     links = (targets, sources) if backward else (sources, targets)
     matrix = csr_array((weights[distinct], (links[0][distinct], links[1][distinct])), shape=(n, n))

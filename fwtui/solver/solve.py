@@ -40,41 +40,39 @@ def solve(
     weight: Hashable | None = AUTO,
     keep: str | None = None,
 ) -> Result:
-    """Distances between all pairs of vertices, like scipy.sparse.csgraph.shortest_path, and how they were found.
+    """Return the shortest-path distances between all pairs of vertices, with statistics; like scipy's shortest_path.
 
     `graph` is an (n, n) NumPy array (+inf, NaN or a mask for no edge), a SciPy sparse matrix, a NetworkX graph, a table
     (pandas, polars, pyarrow) with the columns source, target and weight, or an array on a GPU (`__cuda_array_interface__`),
-    where its distances stay. `dtype` ("int16", "int32", "float32", "float64") is by default the narrowest that provably holds
-    all distances, or float64, in which sums may be rounded; "float32" is faster, and rounds more. `kernel` is "auto" or a
-    kernel's id; `device` is "cpu", a GPU's number, or None to use the GPU if that pays.
+    whose distances stay on that GPU. `dtype` is "int16", "int32", "float32" or "float64". By default it is the narrowest that
+    provably holds all distances, or else float64, which may round sums; "float32" is faster and rounds more. `kernel` is "auto"
+    or the id of a kernel. `device` is "cpu", the index of a GPU, or None to use a GPU if it is faster.
 
-    `weight` is the column of a table, or the attribute of a NetworkX graph, that holds the weights; None counts each edge 1. By
-    default it is the one called weight, or else like one (cost, length, distance, value, time, weight_km). If there are numbers
-    under other names only, the graph is refused. `result.stats.notes` states the choice, and if edges were parallel: of those
-    the lightest counts, and duplicate entries of a sparse matrix add up. A warning is issued if the greatest weight of a
-    matrix probably means no edge.
+    `weight` names the column of a table, or the attribute of a NetworkX graph, that holds the weights; None gives each edge the
+    weight 1. The default is the column called weight, or one with a similar name (cost, length, distance, value, time,
+    weight_km); if all columns of numbers have other names, the graph is rejected. Of parallel edges the lightest counts, but
+    duplicate entries of a sparse matrix add up. `result.stats.notes` states the column and the parallel edges. A warning is
+    issued if the greatest weight of a matrix probably means no edge.
 
-    `sources` are the vertices whose rows of distances are wanted, and `targets` those whose columns are: integers are their
-    numbers, all else are labels. Row k of the result belongs to the k-th source, column k to the k-th target. Memory is needed
-    for these distances only. The method with the least estimated time computes them: Dijkstra searches from the sources or
-    backwards from the targets, one elimination and a sweep for each, or a kernel for all pairs. `result.stats.reason` states
-    the estimates. Paths need predecessors, and these need complete rows.
+    `sources` and `targets` restrict the result to some rows and columns, and the memory to these: row k belongs to the k-th
+    source, column k to the k-th target. An integer is the number of a vertex, any other value a label. The fastest method by
+    estimate computes the rows: Dijkstra searches from the sources or backwards from the targets, one elimination and a sweep
+    for each vertex, or a kernel for all pairs. `result.stats.reason` states the estimates. `predecessors` need complete rows.
 
-    `keep="device"` leaves the distances, and predecessors, on the GPU, as arrays with `__cuda_array_interface__`.
+    `keep="device"` leaves the distances and predecessors on the GPU, as arrays with `__cuda_array_interface__`.
 
-    `devices` shares one matrix among several devices of this machine: GPUs like "0,1", "all" for all GPUs, or "cpu,cpu" for
-    processes on the CPU. They run as a job of their own, which ends with the call, and all distances come back here, where
-    predecessors are made. It needs mpi4py and mpiexec.
+    `devices` distributes one matrix over several devices of this machine: GPUs such as "0,1", "all" for all GPUs, or "cpu,cpu"
+    for two processes on the CPU. They run as a separate job, which ends with the call. The distances return to this process,
+    which computes the predecessors. `devices` needs mpi4py and mpiexec.
 
-    In an MPI program all ranks call it with `comm`, such as mpi4py's COMM_WORLD, and with the same arguments, apart from the
-    graph, which only rank 0 gives. Each rank computes on the GPU with its number on its machine, or on the CPU where there are
-    none or `devices` is "cpu". Each then has some rows of the distances and predecessors: `result.rows` are their vertices. With
-    `gather` rank 0 has all rows, and the others none; it then makes all predecessors. What rank 0 refuses, all ranks raise.
-    An error inside a rank is told with its number and ends the program.
+    In an MPI program all ranks call `solve` with the same arguments and `comm`, such as mpi4py's COMM_WORLD; only rank 0 passes
+    the graph. Each rank uses one GPU of its machine, or the CPU if there is no GPU or `devices` is "cpu". Each rank returns some
+    rows of the distances and predecessors; `result.rows` holds the vertices of these rows. With `gather`, rank 0 returns all
+    rows and the other ranks none. If rank 0 raises Refused, all ranks do. If a rank fails, the program aborts with its number.
 
     Unlike SciPy, a zero in a dense array is an edge of weight 0, a negative self-loop is a negative cycle, and distances are
-    float32 if that is exact, or if it is the requested dtype. Raises scipy.sparse.csgraph.NegativeCycleError, Refused (a
-    ValueError) if the input is not a graph or does not fit, and TypeError.
+    float32 if that is exact or requested. Raises scipy.sparse.csgraph.NegativeCycleError, Refused (a ValueError) if the input
+    is not a graph or does not fit in memory, and TypeError.
     """
     resident = hasattr(graph, "__cuda_array_interface__")
     in_device_memory = isinstance(keep, str) and keep == "device"
@@ -120,13 +118,13 @@ def solve(
 def solve_one(
     graph: GivenGraph | DeviceArray, call: Call, rows: np.ndarray | None = None, columns: np.ndarray | None = None
 ) -> Result:
-    """The rows of these vertices and the columns of those of one graph, in their order; None: all, as of a GPU's array.
+    """Return these rows and columns of a graph's distances, in their order; None means all, as for an array on a GPU.
 
-    A dtype, a kernel or devices that are named find all distances. Else what is estimated to take least time does: searches
-    from some or all vertices, or a kernel. Raises Refused, Failed, and SciPy's NegativeCycleError.
+    If the call names a dtype, a kernel or devices, a kernel computes all distances. Otherwise the method with the least
+    estimated time does: searches, an elimination, or a kernel. Raises Refused, Failed, and SciPy's NegativeCycleError.
     """
     if rows is None and columns is None and isinstance(graph, GivenGraph):
-        check_room(graph.n, "int16", call.predecessors)  # before anything is made for each vertex or edge
+        check_room(graph.n, "int16", call.predecessors)  # before memory is allocated for each vertex or edge
     least = min((len(some) for some in (rows, columns) if some is not None), default=None)
     if isinstance(graph, GivenGraph) and call.is_free:
         ends = Ends(graph.n, rows, columns)
@@ -160,7 +158,7 @@ def _devices_text(devices: Any) -> str | None:
 
 
 def _numbers(what: str, ends: Sequence[Hashable], vertices: Vertices) -> np.ndarray:
-    """The vertices as an array: integers are their numbers, all else are labels. Raises Refused for one that is not there."""
+    """Return the numbers of the vertices: an integer is a number, any other value a label. Raises Refused if one is missing."""
     array = isinstance(ends, np.ndarray) and (ends.ndim != 1 or ends.dtype == bool)
     mask = isinstance(ends, Sequence) and any(isinstance(end, (bool, np.bool_)) for end in ends)
     if array or mask or isinstance(ends, (str, bytes)) or not isinstance(ends, Iterable):
@@ -195,7 +193,7 @@ def solve_in_float64(graph: Adjacency, predecessors: bool, method: str) -> tuple
     from scipy.sparse import csgraph, csr_array
 
     arcs = graph.all_arcs()
-    if (arcs.weights[arcs.sources == arcs.targets] < 0).any():  # which SciPy's Floyd-Warshall does not look at
+    if (arcs.weights[arcs.sources == arcs.targets] < 0).any():  # SciPy's Floyd-Warshall ignores self-loops
         raise csgraph.NegativeCycleError("the graph has a negative self-loop")
     sources, targets, weights = merge_parallel(arcs)  # SciPy would add them up
     matrix = csr_array((weights, (sources, targets)), shape=(graph.n, graph.n))

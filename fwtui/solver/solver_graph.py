@@ -31,7 +31,7 @@ from fwtui_kernels.plan import FLOATS, Buffers, Kernel, Program, Shape, Step
 
 _SHOWN = 8  # vertices of a cycle in a message
 _PASSES = 64
-_MAX_PROGRAMS = 8  # that wait for a graph of the same size
+_MAX_PROGRAMS = 8  # programs that are cached for the next graph of the same size
 _programs: dict[tuple[str, Shape, Engine], tuple[Program, list[Step]]] = {}
 
 
@@ -44,7 +44,7 @@ class KernelDistances(NamedTuple):
 
 
 class SolverGraph(ABC):
-    """One graph in the representation in which its engine solves it; `origin` is the graph as given.
+    """A graph in the representation in which its engine solves it; `origin` is the input graph.
 
     `distances` are a kernel's array, padded and with sentinels, on the side of the graph: from `far` on a cell is no path.
     """
@@ -115,7 +115,7 @@ class SolverGraph(ABC):
         program, plan, buffers = _ready(kernel, shape, engine, clock)
         weights = program.weights(buffers) if call.predecessors else None
         if weights is not None:
-            from fwtui_kernels.paths.predecessors import compile_search  # which brings numba
+            from fwtui_kernels.paths.predecessors import compile_search  # imports numba
 
             compile_search(shape.dtype, shape.dtype in FLOATS and not facts.exact_sums, engine.target.cc, engine.stream)
             clock.lap("compile")

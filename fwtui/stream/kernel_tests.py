@@ -19,7 +19,7 @@ from fwtui_kernels.plan import Rect
 RIGHT, WRONG, RACY, LEFT_OUT = "right", "wrong", "racy", "left out"
 UNRELIABLE = "unreliable"  # a possible mistake that has not changed any distance
 BROKEN, TIMED_OUT, DIED = "broken", "hung", "died"
-PRINTED = "printed"  # not an outcome: output of the kernel's file during the test
+PRINTED = "printed"  # a line that the kernel's file printed during the test, no outcome
 FINE = (RIGHT, UNRELIABLE, LEFT_OUT, PRINTED)
 REST = "rest"  # key of the phase that does most of the work, if there are several
 NO_COMPILER = "no GPU compiler is installed"
@@ -65,7 +65,7 @@ class OperationResources(Struct, frozen=True, kw_only=True):
     tile: int = 0  # tile size that it was compiled for; 0: none
     itemsize: int = 0  # bytes of a distance
     listing: Listing | None = None  # if requested
-    rewrites: bool = False  # in phase REST, the loop that reads shared memory also writes global memory
+    rewrites: bool = False  # whether the loop of phase REST that reads shared memory also writes global memory
 
 
 class Compiled(Struct, frozen=True):

@@ -74,7 +74,7 @@ class Model:
         self.t = 0.0
         self.header: events.Header | None = None
         self.devices: Mapping[DeviceId, events.Device] = {}  # GPUs
-        self.readings: dict[DeviceId, list[events.Telemetry]] = {}  # by its GPU
+        self.readings: dict[DeviceId, list[events.Telemetry]] = {}  # readings of each GPU
         self.of_host: list[events.Telemetry] = []  # readings with values of the host
         self.measured: Mapping[DeviceId, events.Limits] = {}  # the devices' limits
         self.codes: Mapping[str, events.CodeText] = {}  # functions by the name of their code
@@ -87,7 +87,7 @@ class Model:
         self.markers: list[events.Marker] = []
         self.unknown = 0  # events of kinds that this version does not support
         self._live, self._seeking, self._limits = live, seeking, limits
-        self.checkpoints: list[Checkpoint] = []  # in the order of their places
+        self.checkpoints: list[Checkpoint] = []  # ordered by position
         self._every = limits.checkpoint_every
         self._versions = 0  # versions of runs that the checkpoints hold
         self._longest: dict[str | DeviceId, list[Any]] = {}  # each list at its greatest length, for later checkpoints

@@ -16,7 +16,7 @@ class RunRequest(Struct, frozen=True, tag="start", tag_field="ask"):
 
     run: RunId
     experiment: Settled
-    brief: bool = False  # without instrumented repetitions, and without warm-up unless something compiles
+    brief: bool = False  # skips instrumented repetitions, and the warm-up unless code is compiled
     own: str = ""  # file of a user kernel
     include_source: bool = False  # record the source of a user kernel
 

@@ -10,14 +10,14 @@ class StageRow(NamedTuple):
 
     key: str  # events.Stage.name
     doing: str  # label while it runs
-    noun: str  # in "the worker died during ..."
+    noun: str  # noun for "the worker died during ..."
     short: str  # label of its time in a list
     title: str = ""  # label in a comparison of two runs; empty: not compared
     copy: str = ""  # the two ends of a transfer, on a GPU; "file": into the host's memory, on every machine
-    passes: bool = False  # it runs steps of the plan
+    passes: bool = False  # whether it runs steps of the plan
     in_results: bool = True  # results report its time
-    grows: bool = False  # its time is proportional to n^2
-    outside: int = 0  # its position among the stages that are not timed, from 1
+    grows: bool = False  # whether its time is proportional to n^2
+    outside: int = 0  # position among the stages that are not timed, from 1; 0 for timed stages
 
 
 _ALL = (

@@ -53,7 +53,7 @@ def run_dashboard(
         if "web" in os.environ.get("TEXTUAL_DRIVER", "").lower():
             raise Refused("the dashboard starts programs on this machine and is not served to web pages; use `fwtui serve`")
         _need_terminal("the dashboard")
-        gc_pause.disable_gc()  # until the first frame is drawn
+        gc_pause.disable_gc()  # enabled again after the first frame
         limit_malloc_arenas()
         from fwtui.experiment.experiment import first_steps
         from fwtui.machine import hardware
@@ -111,7 +111,7 @@ def run_replay(
     Raises Refused for an invalid session or setting, and without a terminal.
     """
     _need_terminal("the replay")
-    gc_pause.disable_gc()  # until the first frame is drawn
+    gc_pause.disable_gc()  # enabled again after the first frame
     from fwtui.tui.app.app import FwtuiApp
     from fwtui.tui.frame.appearance import load_appearance
 

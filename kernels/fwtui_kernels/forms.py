@@ -60,7 +60,7 @@ _DOUBLE = "{ .reg .f64 t; .reg .pred p; add.f64 t, $1, $2; setp.lt.f64 p, t, $3;
 _INT = "{ .reg .s32 t; add.s32 t, $1, $2; min.s32 $0, t, $3; }"
 _PAIR = "{ .reg .b32 t; add.s16x2 t, $1, $2; min.s16x2 $0, t, $3; }"
 
-_INTS = ("int32", "int16")  # without a packed form, 16-bit distances are computed in 32-bit registers
+_INTS = ("int32", "int16")  # for int16 the fallback: without a packed form, 16-bit distances are computed in 32-bit registers
 _pairs = partial(RelaxForm, dtypes=("int16",), one=_PAIR, lanes=2, nonnegative=True, capability=HOPPER)
 
 # compiled code refers to them by index
@@ -94,7 +94,7 @@ def form_of(shape: Shape, cc: tuple[int, int] | None) -> int:
     plain = PLAIN[shape.dtype]
     option = dict(shape.options).get("form", AUTO)
     allowed = shape.dtype == "int32" or (shape.nonnegative and shape.dtype != "float64")
-    # without a three-way minimum, two k at once take four instructions
+    # a GPU that lacks the three-way minimum needs four instructions for two k
     pays = cc is None or cc >= HOPPER
     return plain + (allowed and (option == TWO_K or (option == AUTO and pays)))
 

@@ -16,8 +16,8 @@ from fwtui_kernels.parts.cpu_sparse import SparseCpuProgram
 from fwtui_kernels.parts.ordering import ordered
 from fwtui_kernels.plan import Program, Shape, Target
 
-LAUNCH = 10**6  # relaxations that take as long as a barrier of all cores
-METIS = 10**5  # relaxations of a core that take as long as METIS takes for a vertex
+LAUNCH = 10**6  # time of a barrier of all cores, in relaxations
+METIS = 10**5  # time of METIS for one vertex, in relaxations of a core
 WIDE = 256  # columns of a block
 
 

@@ -21,7 +21,7 @@ def relax(source, to, k):
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     n = shape.n
-    # as in the naive kernel, every thread reads three cells and writes one, but in another matrix
+    # like the naive kernel, every thread reads three cells and writes one, but in another matrix
     return by_vertex.plan(n, Cost(n * n, 4 * n * n * shape.itemsize), by_vertex.in_turn)
 
 

@@ -51,7 +51,7 @@ KERNEL = by_vertex.rung(
         "The next rungs work on blocks; this one takes only their shape. A thread computes a square of h x h results, so there "
         "are fewer threads to start. Each reuses row k and column k from the L1 cache. But k still advances by one per launch, "
         "so the matrix is read as often as before. Neighbouring threads are now h columns apart: one instruction of a warp "
-        "touches h times as many memory sectors and uses only a part of each. With large h there are also too few threads to "
+        "touches h times more memory sectors and uses only a part of each. With large h there are also too few threads to "
         "hide the memory latency. A small square may help; a large one undoes the coalescing."
     ),
     options=(Option("results", (1, 2, 4, 8, 16, 32), 4, "side of the square of results of one thread"),),

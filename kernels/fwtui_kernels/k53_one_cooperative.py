@@ -77,7 +77,7 @@ KERNEL = blocked.rung(
         "the GPU, not as large as the work. That suits the third phase. In the first one, a single block works while all others "
         "wait at the barrier, just as the rest of the GPU would wait for a small launch. A grid-wide barrier is not free either, "
         "and the launches of a CUDA graph cost the host little. So the saved launches count only if rounds are short. In long "
-        "rounds occupancy counts: a kernel with all three phases needs many more registers than the third phase alone. Fewer of "
+        "rounds occupancy counts: a kernel with all three phases needs many more registers than one for only the third. Fewer of "
         "its blocks fit on a multiprocessor, and fewer warps are left to hide latency."
     ),
     memories=("device", "pinned"),

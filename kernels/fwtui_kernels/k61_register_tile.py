@@ -18,7 +18,7 @@ KERNEL = blocked.optimized(
         "is being updated. A multiprocessor has more registers than shared memory, so the cell moves to a register, and a block "
         "needs two tiles of shared memory instead of three. Registers have no addresses, so the local array works only if every "
         "index into it is a compile-time constant. Less shared memory pays only if shared memory limits the number of resident "
-        "blocks. The authors expected no gain from this step alone, because two tiles still left room for just one block on "
+        "blocks. The authors expected no gain from this step only, because two tiles still left room for just one block on "
         "their GPU."
     ),
 )

@@ -22,8 +22,8 @@ from fwtui_kernels.parts.tuning import STAGES, Product, tuning_of
 from fwtui_kernels.plan import NO_EDGE, Program, Shape, Target
 from fwtui_kernels.programs.cuda_program import Op
 
-LAUNCH = 10**8  # relaxations that take as long as a launch that leaves most multiprocessors idle
-METIS = 10**8  # relaxations that take as long as METIS takes for a vertex
+LAUNCH = 10**8  # launch overhead in relaxations, if most multiprocessors are idle
+METIS = 10**8  # time of METIS for one vertex, in relaxations
 INDICES = "array(int32, 2d, C)"
 THREADS = 128  # threads that assemble a row
 
@@ -107,7 +107,7 @@ def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
     @jit(launch_bounds=cut.bounds)
     def rest(front, panel, nodes, first, count, most, p):
         pitch = front.shape[1] // lanes
-        slot = int32(cuda.blockIdx.x) // (blocks * most)  # of tile (i, p) in the panel
+        slot = int32(cuda.blockIdx.x) // (blocks * most)  # position of tile (i, p) in the panel
         part = int32(cuda.blockIdx.x) % blocks
         i = slot % most
         j = int32(cuda.blockIdx.x) // blocks % most
@@ -227,7 +227,7 @@ def sweep_of(shape: Shape, target: Target, cut: Product) -> Op:
         device.commit_copies()
         for i in range(cells):
             best[i] = no_edge
-        if column < end and column + span > start:  # these columns start with the distances of the front
+        if column < end and column + span > start:  # the front holds initial distances of these columns
             front_pitch = front.shape[1] // lanes
             for r in range(0, rows, 4):
                 line = nodes[node, fronts.BASE] + row - start + r // 4 * row_gap + 4 * y
@@ -326,7 +326,7 @@ KERNEL = elimination.rung(
         "level itself. A thread block computes 64 x 64 distances. It reads the rows of the vertices above through an index, so "
         "no operand is gathered beforehand. The results stay in registers until they are stored, once as they are and, if the "
         "graph is undirected, once transposed. On a grid of 65,536 vertices a block of leaves needs only three or four slabs. "
-        "Its stores then take as long as its products, and many small blocks per multiprocessor overlap the two."
+        "Its stores then take about the time of its products, and many small blocks per multiprocessor overlap the two."
     ),
     **{
         **CHOICES,

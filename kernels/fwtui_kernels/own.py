@@ -248,7 +248,7 @@ def _run(path: Path, name: str, run: Callable[[CodeType, dict[str, Any]], object
         text = read_regular(path, MAX_FILE_BYTES)
     except OSError as error:
         raise UserKernelError(f"{path.name} cannot be read: {(error.strerror or str(error)).lower()}") from None
-    for imported in _IMPORTED.pop(folder, ()):  # these files may have changed
+    for imported in _IMPORTED.pop(folder, ()):  # the imported files may have changed
         sys.modules.pop(imported, None)
     before = set(sys.modules)
     if folder not in sys.path:

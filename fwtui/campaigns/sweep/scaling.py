@@ -25,7 +25,7 @@ class Scaling(NamedTuple):
     """Runs that differ in the number of devices only."""
 
     name: str
-    points: tuple[Point, ...]  # in ascending number of devices
+    points: tuple[Point, ...]  # ordered by number of devices
 
     @property
     def sentence(self) -> str:

@@ -25,7 +25,7 @@ class StderrReporter:
     """Reports errors once each and, on a terminal, progress."""
 
     def __init__(self, model: Model | None = None, show: Callable[[str, float | None], object] | None = None) -> None:
-        """With a model, also report the relaxations that a sparse plan skips; the model receives each event afterwards.
+        """Report progress; if a model is given, also the relaxations that a sparse plan skips. Events reach the model last.
 
         `show` receives the progress as text and as a share (0 to 1, or None); by default a terminal shows the text.
         """

@@ -55,7 +55,7 @@ def read(source: GraphFile) -> Adjacency:
 
     gathered = gather(source, Form(columns, comment="%", high=n), number + 1, rows, arcs, np.add)
     found = gathered.all()
-    if source.limits.dtype == "int16" and (found.weights < 0).any() and symmetry == "skew-symmetric":  # without a line number
+    if source.limits.dtype == "int16" and (found.weights < 0).any() and symmetry == "skew-symmetric":
         raise Refused(
             f"{name} is skew-symmetric, so half of its weights are negative, unsupported in int16; choose int32 or float32"
         )

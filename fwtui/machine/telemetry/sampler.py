@@ -162,7 +162,7 @@ class Sampler:
         for index in indices:
             gpu = followed.get(index)
             if gpu is not None:
-                gpu.read(self._clock())  # the first samples take milliseconds, and show what this GPU does not report
+                gpu.read(self._clock())  # the first samples take milliseconds, and show which quantities this GPU lacks
             self._tell(self._device(index, gpu, reason or f"GPU {index} was not found; {len(gpus)} found", identify))
         if len(followed) > 1:  # the first windows of GPM also take milliseconds, for eight GPUs more than a sample may take
             self._sleep(GPM_WINDOW)

@@ -293,7 +293,7 @@ class FwtuiApp(Survivor):
             return True
         if not done and isinstance(target, Frame) and (reason := target.rows.unavailable(name, parameters)):
             target.show_message(reason)
-        self.pace.adapt(self._going)  # show at once what has started
+        self.pace.adapt(self._going)  # refresh at once at the rate of the new activity
         return done
 
     def on_session_wanted(self, event: SessionWanted) -> None:

@@ -37,7 +37,7 @@ def recording(path: Path, watch: Callable[[float], None] = lambda share: None, *
     """Read a session and prepare its replay. Raises what reader.load() and `watch` raise."""
     by_user = path.parent.resolve() != shipped_folder().resolve()  # idle time between its runs has not been cut
     opened = Recording(named(path), reader.load(path, watch, for_screen=True), folded=by_user, **how)
-    _ = opened.player, opened.marks  # with millions of events that takes seconds
+    _ = opened.player, opened.marks  # computed here, in the background: it takes seconds for millions of events
     return opened
 
 

@@ -21,7 +21,7 @@ from threading import Event, Thread
 from fwtui.common.exit_codes import SIGNALLED
 from fwtui.common.signals import SIGNALS, on_signals
 
-STUCK_SECONDS = 0.7  # of running_clock() within which the loop has to react to a signal
+STUCK_SECONDS = 0.7  # time limit of the event loop to react to a signal, by running_clock()
 CLOSING_SECONDS = 2.0  # then for ending children and recordings
 TICK_SECONDS = 0.05
 POLL_SECONDS = 1.0

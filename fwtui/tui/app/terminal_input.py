@@ -25,7 +25,7 @@ _ALT_DIGIT = re.compile(r"\x1b[0-9]")
 _ESCAPE_SECONDS = 0.1  # between checks that nothing follows an escape
 _PASTE_START, _PASTE_END = "\x1b[200~", "\x1b[201~"
 MAX_PASTE = 1 << 16  # characters of one paste; the rest is dropped
-PASTE_SECONDS = 2.0  # without input, after which an unterminated paste ends
+PASTE_SECONDS = 2.0  # an unterminated paste ends after this time without input
 MAX_QUEUED = 1000  # events
 _ROOM_SECONDS = 0.01  # between checks of the queue
 

@@ -76,7 +76,7 @@ def load() -> SavedUiState:
         if state.form is not None:
             try:
                 kernel_named(state.form.kernel)
-            except Refused:  # from another version, or a user kernel that is not loaded
+            except Refused:  # a kernel of another version, or a user kernel that is not loaded
                 state = replace(state, form=None)
         return state if state.version == VERSION else SavedUiState()
     return SavedUiState()

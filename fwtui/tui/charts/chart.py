@@ -56,7 +56,7 @@ class Chart(ValueCursor):
         self._drawn: tuple[Figure, Size, Drawing] | None = None  # only the last: each holds every value of its figure
 
     def allow_focus(self) -> bool:
-        return super().allow_focus() and bool(self.drawing.stops)  # without values the arrows have nothing to do
+        return super().allow_focus() and bool(self.drawing.stops)  # the arrow keys need values
 
     def show(self, figure: Figure) -> None:
         """Replace the figure; an equal one costs nothing."""

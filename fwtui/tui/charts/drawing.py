@@ -17,8 +17,8 @@ Point = tuple[float, float]
 Cell = tuple[str, int]  # a character and the series it belongs to; " " belongs to none (-1)
 EMPTY: Cell = (" ", -1)
 _PIECE = re.compile("\x1b\\[38;5;(\\d+)m([^\x1b]*)|\x1b\\[[0-9;]*m|([^\x1b]+)")
-_COLOURS = 200  # these numbers separate the series in plotext's output
-Columns = Sequence[Sequence[float | None]]  # of coordinates, by series
+_COLOURS = 200  # first of the colour numbers that separate the series in plotext's output
+Columns = Sequence[Sequence[float | None]]  # coordinates of each series
 MIN_LABELS = (24, 6)  # columns and rows below which there are only marks
 MIN_MARGIN = 60  # columns of a chart that has a margin for names at the ends of their lines
 DOWN = (0, -1, 1, -2, 2, -3, 3)  # offsets of a name in the margin from the end of its line, in rows
@@ -100,7 +100,7 @@ def _plot_lines(lines: list[tuple[int, list[Point]]], grid: list[list[Cell]], wi
 class CursorStop(NamedTuple):
     """A position of the cursor: a column of the plot, and the points in it as (series, index)."""
 
-    share: float  # of the plot's width
+    share: float  # position as a share of the plot's width
     points: tuple[tuple[int, int], ...]
     row: int = 0  # row of the plot with the first point
 
@@ -111,7 +111,7 @@ class Drawing(NamedTuple):
     rows: tuple[tuple[Piece, ...], ...]
     left: int
     top: int
-    width: int  # of the plot's rectangle
+    width: int  # size of the plot without its axes
     height: int
     stops: tuple[CursorStop, ...]
 

@@ -32,7 +32,7 @@ def plain(value: float) -> str:
 
 
 class Axis(NamedTuple):
-    """One axis; `low` and `high` fix its ends, `base` 2 places the ticks of a log axis at powers of two."""
+    """An axis; `low` and `high` fix its ends, `base` 2 places the ticks of a log axis at powers of two."""
 
     title: str = ""
     text: Callable[[float], str] = plain  # formats a value with its unit
@@ -56,7 +56,7 @@ class Series(NamedTuple):
     points: bool = True
     names: tuple[str, ...] = ()
     strong: bool = False  # the series under the cursor
-    listed: bool = True  # its name is shown
+    listed: bool = True  # whether the legend names the series
     kernel: str = ""  # id of the kernel that gives marker and colour; without it they follow from the place among the series
     marker: str = ""  # overrides the marker
     limit: bool = False  # a roof: coloured like the rules

@@ -80,7 +80,7 @@ class RunnerState(NamedTuple):
     time: str
     share: float  # completed share of the work
     bar: float
-    ratio: str = ""  # of the winner, at the end
+    ratio: str = ""  # the speedup, at the end and for the winner only
     sure: bool = True
 
 

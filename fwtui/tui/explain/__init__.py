@@ -1,1 +1,1 @@
-"""Why a run is as fast as it is."""
+"""The Explain screen: the limits of a run's speed."""

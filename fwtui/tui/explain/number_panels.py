@@ -146,7 +146,7 @@ class CpuPanel(TextPanel[CpuSubject | None]):
             text = f"{facts.busy:.1f} of {facts.cores} busy"
             rows.append(_measure("cores", facts.used, width, text))
         if facts.each is not None:
-            cycles = (facts.cores or 0) * (facts.clock_mhz or 0) * 1e6  # of all cores, a second
+            cycles = (facts.cores or 0) * (facts.clock_mhz or 0) * 1e6  # cycles per second of all cores
             most = subject.limit / cycles if subject.limit and cycles else None
             text = f"{units.digits(facts.each)} relaxations" + (f" of {units.digits(most)} at the peak rate" if most else "")
             rows.append(_measure("per cycle", facts.each / most if most else None, width, text))

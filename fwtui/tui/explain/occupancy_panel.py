@@ -84,7 +84,7 @@ def curve(capability: tuple[int, int], block: Block, varied: str) -> Figure:
 
 
 class OccupancyLines(TextPanel[OccupancySubject | None]):
-    """Theoretical and achieved occupancy, what limits it, and the blocks that each resource allows."""
+    """Theoretical and achieved occupancy, its limiters, and the blocks that each resource allows."""
 
     NOTHING = (line(("no run yet", MUTED)),)
 

@@ -1,4 +1,4 @@
-"""What the chosen kernel is going to do, before anything has run: its plan, what is known of its speed, and its source."""
+"""The panel before the first run: the plan of the chosen kernel, its expected speed, and its source."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, hanging_inden
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Shape
 
-MAX_STEPS = 20_000  # of a plan, from which on it is not read
+MAX_STEPS = 20_000  # longer plans are not read
 HEAD = line(("BEFORE THE FIRST RUN", f"{STRONG} $text-primary"))
 LABEL, NUMBER, MIN_BAR = 12, 10, 4  # cells
 
@@ -38,7 +38,7 @@ class PlannedPhase(NamedTuple):
 
 
 class PlannedSubject(NamedTuple):
-    """The experiment, and what is known of the kernel's speed: a line for each source."""
+    """The experiment, and the expected speed of its kernel: a line for each source of information."""
 
     experiment: Experiment
     speeds: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class PlannedSubject(NamedTuple):
 
 @lru_cache(maxsize=8)
 def phases(kernel_id: str, shape: Shape) -> tuple[PlannedPhase, ...]:
-    """What each phase of the kernel's plan adds up to; nothing where the plan is too long, or depends on the graph."""
+    """Return the sums of each phase of the kernel's plan; empty if the plan is too long or depends on the graph."""
     kernel = registry().get(kernel_id)
     if kernel is None or kernel.ordered is not None:
         return ()
@@ -64,7 +64,7 @@ def phases(kernel_id: str, shape: Shape) -> tuple[PlannedPhase, ...]:
 def known_speed(
     model: Model, experiment: Experiment, ladder: Model | None, here: bool, earlier: Sequence[Run] = ()
 ) -> tuple[str, ...]:
-    """What a pass takes: here, by `earlier` runs or as a guess, if the kernel runs `here`; and what the ladder says."""
+    """Describe the time of a repetition: of `earlier` runs or an estimate, if the kernel can run `here`, and on the ladder."""
     kernel = known_kernels().get(experiment.kernel)
     facts: list[str] = []
     if here and kernel is not None and not experiment.file:
@@ -72,7 +72,7 @@ def known_speed(
         source = "by earlier runs of it" if has_run else "a guess, as it has not run here yet"
         facts.append(f"about {units.duration(expect(model, experiment, earlier=earlier).one)} a pass here, {source}")
     elif kernel is not None and not here:
-        facts.append("no GPU is here: the simulator runs every thread in Python, so it is checked, and not timed")
+        facts.append("no GPU found: the simulator runs every thread in Python, so the kernel is verified, not timed")
     for run in ladder.runs.values() if ladder is not None else ():
         if run.experiment.kernel == experiment.kernel and run.counts and run.seconds:
             where = ladder.device.name if ladder is not None and ladder.device is not None else "another machine"

@@ -47,12 +47,12 @@ from fwtui.tui.frame.view import View
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, line
 
-ROWS, SAMPLED_ROWS = 32, 40  # of the screen, from which all panels are shown; also that of the warps
+ROWS, SAMPLED_ROWS = 32, 40  # minimum screen heights at which all panels are shown, without and with PC samples
 TITLES = {"warps": "Warps", "roofline": "Roofline", "ledger": "Speed of light", "occupancy": "Occupancy"}
 TITLES |= {"cpu": "Cores and caches", "counters": "Counters", "planned": "Plan"}
 OF_GPU = ("warps", "roofline", "ledger", "occupancy")
 OF_CPU = ("cpu", "roofline", "ledger")
-OF_CPU_ALONE = ("cpu", "ledger")  # of a run whose bytes are not known
+OF_CPU_ALONE = ("cpu", "ledger")  # without a cost model of the bytes there is no roofline
 
 
 _no_other_run = require(lambda screen: len(screen.model.runs) > 1, "there is no other run")
@@ -173,10 +173,10 @@ class ExplainScreen(Frame):
 
     def __init__(self, view: View):
         super().__init__(view)
-        self._one = ""  # the panel over the whole screen; nothing is all of them, where there is room
-        self._op = ""  # the operation whose occupancy and samples are shown; nothing is the slowest
-        self._hotspot = 0  # of its lines by their samples
-        self._versus = False  # whether the panel of the warps shows what changed against the baseline
+        self._one = ""  # the panel that fills the screen; empty for all panels, if there is room
+        self._op = ""  # the kernel function whose occupancy and samples are shown; empty for the slowest
+        self._hotspot = 0  # position of the shown source line among the hotspots
+        self._versus = False  # whether the warp panel shows the changes from the baseline
         self._points: tuple[tuple[int, ...], ...] = ()  # runs of the roofline's series
 
     def body(self) -> ComposeResult:
@@ -222,14 +222,14 @@ class ExplainScreen(Frame):
 
     @property
     def _crowded(self) -> bool:
-        """Whether there is room for one panel only; two short ones always have it."""
+        """Return whether only one panel fits; two short ones always fit."""
         run = self.view.run
         if self._order in (OF_CPU_ALONE, ("planned",)):
             return False
         return self.narrow or self.app.size.height < (SAMPLED_ROWS if run is not None and run.warps else ROWS)
 
     def panel(self) -> Widget:
-        """What the page keys scroll: the counters, what is shown of the warps, else the ledger."""
+        """The widget that the page keys scroll: the counters, the visible warp panel, or the phase table."""
         if self.view.run is None:
             return self.query_one("#code")
         if self.single == "counters":
@@ -241,7 +241,7 @@ class ExplainScreen(Frame):
         return (self._one, self._op, self._hotspot, self._versus)
 
     def on_mount(self) -> None:
-        # which keys can do anything depends on the panels that are displayed, which is known with the layout
+        # the available keys depend on the displayed panels, which the layout determines
         self.screen_layout_refresh_signal.subscribe(self, lambda _: self._refresh_keys())
 
     def show(self) -> None:
@@ -291,7 +291,7 @@ class ExplainScreen(Frame):
 
     @property
     def _planned(self) -> PlannedSubject | None:
-        """What would run now: the form's experiment, or the first of a recording."""
+        """Return the next run: the form's experiment, or the first one of a recording."""
         view = self.view
         if view.playback is None:
             here = view.has_gpu or kernel_named(view.experiment.kernel).backend != "cuda"
@@ -382,7 +382,7 @@ class ExplainScreen(Frame):
 
     @property
     def hot(self) -> list[int]:
-        """The sampled lines of what is shown, the hottest first."""
+        """The sampled source lines of the displayed kernel function, hottest first."""
         subject = self.query_one(WarpTable).subject if self.is_mounted else None
         return subject.hotspots if subject is not None else []
 

@@ -83,7 +83,7 @@ class WarpSubject(NamedTuple):
     chosen: int  # index into hotspots
     occupancy: Occupancy | None
     issue_limit: float | None  # relaxations per second
-    gains: Mapping[str, float]  # by stall reason: bound of the run's speedup without it
+    gains: Mapping[str, float]  # stall reason -> upper bound of the run's speedup without it
 
     @property
     def place(self) -> int:

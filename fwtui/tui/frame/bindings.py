@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fwtui.tui.frame.view import View
 
 
-live, recorded, over_another = attrgetter("source"), attrgetter("playback"), attrgetter("close")  # of a view
+live, recorded, over_another = attrgetter("source"), attrgetter("playback"), attrgetter("close")
 # nothing starts during a run; only the keys of cue cards work during a presentation
 is_busy = require(lambda screen: not screen.view.busy, "something is running; {key[cancel]} cancels it")
 is_presented = require(lambda screen: not screen.view.presenting, "cue cards are presented; {key[back]} leaves them")
@@ -149,7 +149,7 @@ SHARED = (
     PAUSE,
 )
 
-# with alt, they also work while a field takes digits; terminals send an escape before the digit, macOS another character
+# alt+digit also works in a field that accepts digits: terminals send an escape before the digit, macOS another character
 TO_PLACES = tuple(
     hidden_look(keys, f"place('{place.name}')", place.title, place.tooltip, id=f"place.{place.name}", key_display=place.key)
     for place in PLACES

@@ -35,7 +35,7 @@ class Card(NamedTuple):
     answer: QuestionAnswer | str | None  # a text if the run gives no answer; None until the user requests it
     keys: str  # the available keys
     presented: bool = False  # at the top, legible from a distance
-    roomy: bool = False  # with large digits and empty lines
+    roomy: bool = False  # whether there is room for large digits and empty lines
     guess: float | str | None = None  # a number, or the key of a choice
     source: SourceExcerpt | str | None = None  # lines of the run's source; a text if they were not recorded
 

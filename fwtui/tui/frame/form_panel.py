@@ -23,7 +23,7 @@ class FormHost(Protocol):
     def key_of(self, name: str) -> str: ...
     def show_message(self, text: str, level: str = "info") -> None: ...
     def action_run(self) -> None: ...
-    def summary(self) -> tuple[str, ...]: ...  # of a valid form, in one line, the longest first
+    def summary(self) -> tuple[str, ...]: ...  # the valid form in one line: several texts, longest first
     def checked(self) -> None: ...  # called after a change of the form or of its errors
 
 
@@ -62,7 +62,7 @@ class FormPanel(Vertical):
         """`below` are widgets for the room between the form and the buttons."""
         super().__init__(id="left", classes="-with-more" if below else None)
         self._below = below
-        self.errors: dict[str, str] = {}  # by row
+        self.errors: dict[str, str] = {}  # row -> error message
         self._host = host
         self._heading = heading
         self._draft = draft

@@ -168,7 +168,7 @@ class Frame(PlaceScreen):
 
     def update(self, forced: bool = False) -> None:
         """Update from the view; costs nothing if nothing has changed."""
-        if not self._complete or self._left or not self.is_attached:  # not mounted yet, or being removed
+        if not self._complete or self._left or not self.is_attached:  # before mounting or during removal
             return
         if self.view.playback is not None:
             position = self.view.playback.position

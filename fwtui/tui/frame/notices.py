@@ -19,7 +19,7 @@ LEVELS = {"warning": ("! ", "$text-warning"), "error": ("✗ ", "$text-error")} 
 
 
 class LogEntry(NamedTuple):
-    """One line of the log at a session time in seconds."""
+    """A message of the log and its session time in seconds."""
 
     t: float
     text: str

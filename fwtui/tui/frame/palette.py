@@ -55,7 +55,7 @@ class CommandProvider(Provider):
         below = ((score(matcher, term) / 2, term) for term in self._terms)  # actions come before explanations
         for found, command in (*scored, *below):
             if found:
-                markup = "[" in command.title  # which highlight() would read
+                markup = "[" in command.title  # highlight() would parse brackets as markup
                 shown = Content(command.title) if markup else matcher.highlight(command.title)
                 yield Hit(found, shown, command.run, command.title, _help(command))
 

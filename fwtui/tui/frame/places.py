@@ -22,7 +22,7 @@ class Place(NamedTuple):
     tooltip: str  # short, in lower case
     live: str = ""
     replay: str | None = None  # the class for recordings; "" for none, None for the live one
-    replay_title: str = ""  # its title for recordings, if different
+    replay_title: str = ""  # title for recordings, if different
     pictured: bool = True  # depends only on the recording, so that `fwtui render` can draw it
     called: str = ""  # replaces the title; set by places()
 

@@ -22,7 +22,7 @@ from fwtui.tui.charts.base import Piece, PieceWidget
 from fwtui.tui.frame.loaded_recording import Band, Recording, first_seen
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, justify, line, longest
 
-SLICE_SECONDS = 0.02  # of applying events; keys and signals are handled between two slices
+SLICE_SECONDS = 0.02  # maximum time to apply events before keys and signals are handled
 PAUSE_SECONDS = 0.005
 CHUNK = 64  # events between two readings of the clock
 _CLOCK = re.compile(r"(?:(?:(\d{1,6}):)?(\d{1,6}):)?(\d{1,9}(?:\.\d{1,9})?) ?s?", re.ASCII)

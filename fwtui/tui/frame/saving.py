@@ -72,12 +72,12 @@ def results_csv(model: Model) -> str:
 
 
 class SavingChoice(NamedTuple):
-    """One format to save."""
+    """A file format of the Save dialog."""
 
     title: str
     suffix: str
     text: Callable[[App[Any], Model, Table], str]
-    copied: bool = True  # also to the clipboard
+    copied: bool = True  # whether the text is also copied to the clipboard
 
 
 FORMS: dict[str, SavingChoice] = {

@@ -31,7 +31,7 @@ LABEL, TEXT = 9, 8  # cells of a label with a space, and of a text, next to a hi
 
 
 class StripColumn(NamedTuple):
-    """One quantity on the strip; `low` and `high` are the ends of its history's scale."""
+    """A quantity on the strip; `low` and `high` are the ends of its history's scale."""
 
     label: str
     text: str

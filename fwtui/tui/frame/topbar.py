@@ -54,7 +54,7 @@ class TopBar(TextPanel[Top]):
     def draw(self, subject: Top, width: int) -> Sequence[Content]:
         """Draw the tabs, with all titles or only the present one, then as much of the device and the recording as fits."""
         parts = subject.device.split(PART)
-        devices = [PART.join(parts[:count]) for count in range(len(parts), 0, -1)]  # without each of the last parts
+        devices = [PART.join(parts[:count]) for count in range(len(parts), 0, -1)]  # ever shorter texts
         all_signs, fewer, least = (_signs(subject, parts) for parts in (2, 1, 0))
         left = _tabs(subject, whole=True)
         if left.cell_length + GAP + (_signs(subject, 1).cell_length or min(MIN_DEVICE, len(devices[-1]))) > width:

@@ -59,15 +59,15 @@ class View:
     model: Model
     source: LiveSession | None = None
     playback: Playback | None = None
-    places: tuple[Place, ...] = ()  # its screens
+    places: tuple[Place, ...] = ()  # the screens of the view
     place: str = ""  # the present one
     visits: int = 0  # number of switches of screens; a dialog does not count
     drawn: dict[str, int] = field(default_factory=dict)  # number of replacements of each screen after errors
     close: Callable[[], None] | None = None  # returns to the previous view; None without one
     number: int = 0  # counts the views of this program
-    experiment: Experiment = field(default_factory=Experiment)  # of the form
+    experiment: Experiment = field(default_factory=Experiment)  # the experiment in the form
     rows: Mapping[str, dict[str, str]] = field(default_factory=dict)  # initial texts of each screen's form
-    drafts: dict[str, Draft] = field(default_factory=dict)  # by the name of the screen
+    drafts: dict[str, Draft] = field(default_factory=dict)  # screen name -> form contents
     found: Hardware | None = None  # the GPUs; None until they have been detected
     selected: int | None = None  # the run to show; None: the newest
     baseline: int | None = None
@@ -78,7 +78,7 @@ class View:
     motion: bool = False  # play the plan of a finished run in slow motion
     notice: LogEntry | None = None  # last message of a screen
     answered: int | None = None  # number of the marker whose answer is shown
-    guesses: dict[int, float | str] = field(default_factory=dict)  # by number of the marker: a number, or the key of a choice
+    guesses: dict[int, float | str] = field(default_factory=dict)  # marker number -> guess: a number, or the key of a choice
     lesson: str = ""  # number or name of the first step of the course
     _whole: tuple[Run, Run] | None = None  # an old run, without and with its details
     own_files: tuple[str, ...] = ()  # chosen user kernel files, the last one first
@@ -228,7 +228,7 @@ class View:
 
     @property
     def end(self) -> str:
-        """One sentence about the work that the end of the program would interrupt or lose; empty if no work would be lost."""
+        """Describe in one sentence the work that quitting would interrupt or lose; empty if no work would be lost."""
         source = self.source
         if source is None:
             return ""

@@ -147,7 +147,7 @@ class RunScreen(SessionScreen):
         return ladders(self.view)
 
     def offer_limits(self) -> None:
-        """After an idle minute, offer to measure the peak rates of this device, if they are unknown."""
+        """Offer to measure the peak rates of this device after an idle minute, if they are unknown."""
         idle = time.monotonic() - getattr(self.app, "key_since", 0.0)
         if idle < IDLE or self.view.busy:
             self.set_timer(max(IDLE - idle, 1.0), self.offer_limits)

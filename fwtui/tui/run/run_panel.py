@@ -42,7 +42,7 @@ REASONS = [label for label in LABELS if label != NEXT]
 
 
 class RunSection(TextPanel["RunSubject | None"]):
-    """One part of a run as text, from a function of fwtui.tui.widgets.run_text; empty without a run."""
+    """A section of the run panel, written by a function of fwtui.tui.widgets.run_text; empty without a run."""
 
     def __init__(self, content: Callable[[RunSubject, int], Sequence[Content]], *, id: str | None = None, classes: str = ""):
         super().__init__(None, id=id, classes=classes)

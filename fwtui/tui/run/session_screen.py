@@ -290,4 +290,4 @@ class ReplayScreen(SessionScreen):
 
     def state(self) -> object:
         playing = self.view.playback is not None and self.view.playback.player.playing
-        return playing, self.query_one(MatrixPicture).display  # which changes once a long plan has been processed
+        return playing, self.query_one(MatrixPicture).display  # a long plan shows its picture only after it has been processed

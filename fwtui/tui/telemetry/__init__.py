@@ -1,1 +1,1 @@
-"""What the GPU did, over time."""
+"""The Telemetry screen: GPU readings over time."""

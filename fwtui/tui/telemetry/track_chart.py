@@ -17,7 +17,7 @@ from fwtui.tui.telemetry.tracks import Bins, Track
 
 WIDE = 100  # cells of the chart from which each track has three values on its first row
 AROUND = 5  # rows that are not tracks: labels of runs, their bands, throttling, the time axis and its labels
-MIN_OPEN_ROWS = 8  # of a track, unless only one is open; the other tracks are folded to one row
+MIN_OPEN_ROWS = 8  # minimum height of an open track if several are open; closed tracks have one row
 # tracks that are open first; the others follow in their order
 OPEN_FIRST = {name: place for place, name in enumerate(("gpu_utilisation", "gpu_power_watts", "sm_occupancy"))}
 PARTS = ("label", "title", "value", "run", "shown", "axis", "peak", "run-peak", "throttled", "cursor")
@@ -65,7 +65,7 @@ class TrackChart(ValueCursor):
         self._opened = 0  # place of the first open track
         self.at: float | None = None  # session time under the cursor
         self._rows: list[Row] = []
-        self._tops: dict[str, float] = {}  # of scales, by quantity
+        self._tops: dict[str, float] = {}  # quantity -> upper end of its scale
 
     @property
     def wide(self) -> bool:

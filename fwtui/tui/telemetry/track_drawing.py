@@ -1,4 +1,4 @@
-"""One picture of the telemetry chart: runs as bands, a track per quantity on a common clock, and throttling below them."""
+"""Drawing of the telemetry chart: runs as bands, a track per quantity on a common clock, and throttling below them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EIGHTHS = " ▁▂▃▄▅▆▇█"  # block characters: braille cells of the 
 UNREAD = "╌"  # at the foot of a track
 PEAK = "┄"  # the maximum of a track
 MIN_USED = 1 / 3  # smallest used share of a scale; below it the scale gets a lower end
-STEPS = 5  # of the gradient, from the foot of a track to its top
+STEPS = 5  # colours of the gradient from the bottom of a track to its top
 RunReadings = Mapping[DeviceId | None, tuple[Telemetry, Telemetry]]  # mean and maximum of a run
 NO_RUN: RunReadings = {}
 Row = tuple[Piece, ...]
@@ -69,7 +69,7 @@ class TrackValues(NamedTuple):
 
 @dataclass
 class TrackDrawing:
-    """One picture of the chart: readings in bins, seen through a window, with or without a cursor."""
+    """The drawn chart: readings in bins, seen through a window, with or without a cursor."""
 
     model: Model
     shown: int | None  # the run that all screens show

@@ -53,7 +53,7 @@ class Bins:
         self._clear()
 
     def _clear(self) -> None:
-        # by quantity: bin -> sum, count and maximum of its readings
+        # one dict per quantity: bin -> sum, count and maximum of the readings
         self._values: list[dict[int, tuple[float, int, float]]] = [{} for _ in self.names]
         self._masks: dict[int, int] = {}  # bin -> reasons for lowered clocks
         self._taken = 0

@@ -27,7 +27,7 @@ MAIN = ("kernel", GRAPH, "density", "dtype", "tile", "device")  # rows that are 
 
 
 class FormRow(NamedTuple):
-    """One row of the form. `choices` is None for free text, and empty if the kernel has none."""
+    """A row of the form. `choices` is None for free text, and empty if the kernel has none."""
 
     key: str
     title: str

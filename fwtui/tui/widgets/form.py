@@ -197,7 +197,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
-        self._take(event.input, event.input.value)  # not the value of the event: the user may have typed more since
+        self._take(event.input, event.input.value)  # event.value may be outdated: the user may have typed more since
 
     def _take_typed(self) -> None:
         """Take typed text that was not handled yet into the draft, unless the draft was replaced."""

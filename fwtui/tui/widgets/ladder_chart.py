@@ -28,7 +28,7 @@ EACH_TICK = 7  # cells of a tick label with its gap
 
 
 class Ladder(NamedTuple):
-    """At least two rungs, a title, the device of the runs, and the rates of this machine by kernel."""
+    """A ladder of at least two rungs: its title, the device of the runs, and the rates of this machine by kernel."""
 
     rungs: tuple[Rung, ...]
     title: str
@@ -78,7 +78,7 @@ class LadderSubject(NamedTuple):
 
 
 class LadderChart(TextPanel["LadderSubject | None"]):
-    """One bar per rung. In little room the rungs with the smallest gains are hidden; in much room each rung has its summary.
+    """The ladder as bars, one per rung. A small chart hides the rungs with the smallest gains; a large one adds their summaries.
 
     The gain of a rung is its speedup over the previous rung of the complete ladder, even if that is hidden.
     """

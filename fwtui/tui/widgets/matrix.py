@@ -106,7 +106,7 @@ class MatrixPicture(Widget):
         self._at_work = False
         self._motion: Timer | None = None
         self._place = 0  # frame of the slow motion
-        self._raced: tuple[float, float] | None = None  # in a race: completed share of the repetition, and its displayed seconds
+        self._raced: tuple[float, float] | None = None  # share of the repetition completed in a race, and seconds shown
         self.tooltip = "which cells of the matrix the kernel's plan reads and writes at this step"
 
     def show(self, run: Run | None, now: float, motion: bool = False) -> None:

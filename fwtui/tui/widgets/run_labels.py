@@ -144,7 +144,7 @@ def is_unreliable(run: Run) -> bool:
 
 
 def device(model: Model) -> str:
-    """Describe the GPU in one line; without a GPU, what is available."""
+    """Describe the GPU in one line, or the available features if there is none."""
     gpu = model.gpu
     if gpu is None:
         return "no GPU · CPU kernels · simulator · replay" if model.device is not None else ""

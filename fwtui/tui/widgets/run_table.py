@@ -80,7 +80,7 @@ class RunTable(TextTable):
     def __init__(self) -> None:
         super().__init__()
         self._columns_shown: Widths = ()
-        self._shown: dict[str, tuple[object, Mapping[str, Text]]] = {}  # by row key: the subject of the row, and its texts
+        self._shown: dict[str, tuple[object, Mapping[str, Text]]] = {}  # row key -> subject and cell texts of the row
 
     @property
     def key(self) -> str | None:

@@ -364,7 +364,7 @@ def _of_peak(limit: Limit | None, cuda: bool) -> list[str]:
 
 
 def limits(theory: events.Occupancy | None) -> list[str]:
-    """Describe what limits the theoretical occupancy, in ever shorter texts."""
+    """Name the limiters of the theoretical occupancy, in ever shorter texts."""
     if theory is None:
         return []
     if theory.warps >= theory.max_warps:

@@ -22,7 +22,7 @@ from fwtui_kernels.needs import lacking, member, member_needed
 ARCHITECTURE_SPECIFIC = (9, 0)  # newer GPUs get architecture-specific code (sm_90a), like from numba
 _DEVICE_OPTIONS = frozenset({"inline", "lineinfo"})
 _GRID_BARRIER = "cudaCG"  # prefix of the symbols in the device runtime that a grid-wide barrier needs
-# with line information, NVVM 13.0 fails with this error on correct functions that copy integers from shared to local arrays
+# NVVM 13.0 fails with this error on correct functions with line information that copy integers from shared to local arrays
 _LINES_FAIL = "Symbol name with unsupported characters"
 _ARRAY = re.compile(r"array\((\w+), (\d+)d, (\w)\)")
 _toolkit: Any = core

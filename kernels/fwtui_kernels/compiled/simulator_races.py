@@ -21,7 +21,7 @@ import numpy as np
 POISON = {("f", 4): -1e6, ("f", 8): -1e6, ("i", 8): -(2**20), ("i", 4): -(2**20), ("i", 2): -(2**13)}
 MAX_RACES, MAX_UNWRITTEN = 100, 10_000  # pairs of lines, and cells
 MAX_ACCESSES = 60_000  # logged accesses per function, after which no further block of it is watched
-_ATOMIC = str(Path(__file__).with_name("simulator.py"))  # its only memory accesses are atomic operations
+_ATOMIC = str(Path(__file__).with_name("simulator.py"))  # a file whose only memory accesses are atomic operations
 # files whose code accesses memory on behalf of a kernel
 _INSIDE = {_ATOMIC, __file__, str(Path(__file__).with_name("simulator_intrinsics.py"))}
 At = tuple[CodeType, int]  # an instruction

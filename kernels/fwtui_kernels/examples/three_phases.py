@@ -96,5 +96,5 @@ def build(shape: Shape, target: Target) -> Program:
 
 
 PHASES = {"pivot": "pivot", "panels": "panels", "rest": "remainder"}
-# without simulator_tiles the simulator uses the smallest of the tiles
+# simulator_tiles: the default is the smallest of the tiles
 KERNEL = own(plan, build, phases=PHASES, tiles=(8, 16, 32), default_tile=32, simulator_tiles=(4, 8))

@@ -2,7 +2,7 @@
 
 A. George, J. W. H. Liu, An Automatic Nested Dissection Algorithm for Irregular Finite Element Problems, SINUM 15(5),
 1978. It takes half of METIS's processor time, and all cores share it. On grids its order needs as many relaxations as METIS's, on
-meshes and road maps 1.2 to 1.7 times as many, and on trees with hubs far more. Imports numba.
+meshes and road maps 1.2x to 1.7x more, and on trees with hubs far more. Imports numba.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from numba import prange
 from fwtui_kernels.compiled.locked_njit import njit
 
 BELOW, ABOVE, SEPARATOR = range(3)  # sides of a cut
-MAX_DEPTH = 64  # of the tree
-MIN_SHARE = 0.3  # of a piece's vertices on either side of its separator
+MAX_DEPTH = 64  # maximum depth of the tree
+MIN_SHARE = 0.3  # minimum share of a piece's vertices on either side of its separator
 SEARCHES = 3  # each from the last vertex of the one before: the last one begins at the rim
 PASSES = 4  # over a separator, to drop vertices that separate nothing
 
@@ -25,7 +25,7 @@ class Dissection(NamedTuple):
     """A tree of supernodes, children first: leaves and separators, whose vertices are neighbours in the order."""
 
     vertices: np.ndarray  # (n,) in the order of elimination
-    firsts: np.ndarray  # of each supernode in `vertices`, and the end of all
+    firsts: np.ndarray  # first index of each supernode in `vertices`, and the end
     parents: np.ndarray  # the supernode above, -1 for none
 
 
@@ -41,7 +41,7 @@ def dissect(begins: np.ndarray, others: np.ndarray, leaf: int) -> Dissection:
     for depth in range(MAX_DEPTH):
         cuts = np.empty((len(spans), 2), np.int64)
         _cut_all(begins, others, vertices, piece_of, levels, room, spans, leaf if depth + 1 < MAX_DEPTH else n, count, cuts)
-        low, high = cuts[:, 0], cuts[:, 1]  # where the second side and the separator begin
+        low, high = cuts[:, 0], cuts[:, 1]  # beginnings of the second side and of the separator
         nodes.append((np.stack([high, spans[:, 1]], axis=1), above))
         numbers = np.arange(count, count + len(spans))
         count += len(spans)

@@ -29,7 +29,7 @@ class Fronts(NamedTuple):
     columns: np.ndarray  # column of each arc in its front, in the order of `arcs`
     kids: np.ndarray
     to: np.ndarray
-    arcs: Arcs  # by the row of the fronts
+    arcs: Arcs  # sorted by row of the fronts
     levels: tuple[tuple[int, int], ...]  # first node and end of each level, from the root
     places: np.ndarray  # the matrix row of each vertex
     pitch: int  # columns of the array of fronts
@@ -108,7 +108,7 @@ def fronts(shape: Shape) -> Fronts:
     )
     rows = np.concatenate([rows, [[0, 0, len(begins), len(row)]]])
     # the rows that a sweep reads
-    places = starts[of_rank] + np.arange(n) - firsts[of_rank]  # by rank
+    places = starts[of_rank] + np.arange(n) - firsts[of_rank]  # row of each rank
     depths = depth_of(above, tile)
     taken_at = np.cumsum(depths) - depths
     taken = np.zeros(max(1, int(depths.sum())), np.int32)

@@ -37,7 +37,7 @@ class Arcs(NamedTuple):
 class Factor(NamedTuple):
     """The symbolic factorization. The rank of a vertex is its place in the elimination order, supernode by supernode."""
 
-    vertices: np.ndarray  # by rank
+    vertices: np.ndarray  # vertex of each rank
     begins: np.ndarray  # the first item of each supernode in `above`, and the end
     above: np.ndarray  # ranks of the vertices above that each supernode's subtree touches, ascending
     arcs: Arcs
@@ -49,7 +49,7 @@ def ordered(
     """Return the shape with the fastest elimination order, or unchanged if the dense plan is estimated to be faster.
 
     `graph` is the matrix, or the sources, targets and weights of the arcs. `launch` is the launch overhead in relaxations, and
-    `metis` the relaxations that take as long as METIS takes for a vertex. METIS runs if it is installed and if half of the
+    `metis` the time of METIS for one vertex, also in relaxations. METIS runs if it is installed and if half of the
     relaxations, which its separators save at most on meshes and road maps, would take longer than METIS.
     """
     arcs = arcs_of(graph) if isinstance(graph, np.ndarray) else shortest_arcs(shape.n, *graph)

@@ -90,7 +90,7 @@ def tuning_of(shape: Shape) -> Tuning:
     """Return the fastest of about 700 divisions on an H200, for n = 512 to 16384.
 
     Large amounts of work get 8 x 8 results per thread in blocks of 64 threads: many blocks are resident and hide each other's
-    barriers. Small urgent work gets 4 x 4, so that a tile has four times as many threads.
+    barriers. Small urgent work gets 4 x 4, so that a tile has 4x more threads.
     """
     tile, words = shape.tile, shape.tile // lanes_of(shape.dtype)
     if tile < 64:  # the simulator's
@@ -106,6 +106,6 @@ def tuning_of(shape: Shape) -> Tuning:
         return Tuning(panels, Product(64, words, 8, 4, 16 if words < 64 else 32, registers=96), cross)
     slab, registers = (16, 128) if shape.dtype == "int32" else (32, 168)
     if shape.dtype == "int16" and shape.padded <= 4096:
-        # these blocks fill two whole waves, smaller ones two and a half
+        # blocks of this size fill two whole waves, smaller ones two and a half
         return Tuning(Product(128, 32, 4, 4, 16), Product(128, 64, 8, 8, 16), Product(64, 64, 4, 4, 16))
     return Tuning(Product(128, 32, 4, 4, 32), Product(64, 64, 8, 8, slab, registers=registers), cross)

@@ -54,7 +54,7 @@ class Way(NamedTuple):
 
     lanes: int  # keys in a word
     bits: int  # bits of a key
-    min_shift: int  # with fewer bits, checking the results takes longer than two lanes save
+    min_shift: int  # if fewer bits are left, checking the results takes longer than two lanes save
     cut: Product
     simulated: Product
 
