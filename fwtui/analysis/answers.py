@@ -27,17 +27,17 @@ MAP = "mean distance, sources down, targets across"
 
 
 def distance(value: float) -> str:
-    """Return a distance with all its digits: whole numbers in full, others as the shortest text of their type."""
+    """Return a distance with all its digits: integers in full, others as the shortest text of their type."""
     if value == int(value):
         return number(value)
-    from numpy import errstate, float32  # slow to import, and not needed for whole numbers
+    from numpy import errstate, float32  # slow to import, and not needed for integers
 
     with errstate(over="ignore"):
         return str(float32(value)) if float32(value) == value else f"{value:.15g}"
 
 
 def number(value: float) -> str:
-    """Return a mean, or the edge of a bin: whole numbers in full, others to seven digits."""
+    """Return a mean, or the edge of a bin: integers in full, others to seven digits."""
     return f"{value:,.0f}" if value == int(value) else f"{value:.7g}"
 
 

@@ -87,9 +87,9 @@ def experiment(spec: str, n: int, dtype: str) -> Experiment:
     return msgspec.convert(whole, Experiment, strict=False)
 
 
-def label(wanted: Experiment) -> str:
-    choices = {"n": wanted.n, "tile": wanted.tile} | wanted.options
-    return " ".join([wanted.kernel, *(f"{name} {value}" for name, value in choices.items() if value or name in wanted.options)])
+def label(e: Experiment) -> str:
+    choices = {"n": e.n, "tile": e.tile} | e.options
+    return " ".join([e.kernel, *(f"{name} {value}" for name, value in choices.items() if value or name in e.options)])
 
 
 class Evidence:
@@ -119,11 +119,11 @@ class Evidence:
 
     def repeats(self, spec: str, n: int) -> list[Run]:
         """Return all runs of exactly that experiment at that size."""
-        wanted = experiment(spec, n, self._dtype)
-        kernel = needed(registry().get(wanted.kernel), f"kernel missing: {wanted.kernel}")
-        if unknown := set(wanted.options) - {option.name for option in kernel.options}:
+        requested = experiment(spec, n, self._dtype)
+        kernel = needed(registry().get(requested.kernel), f"kernel missing: {requested.kernel}")
+        if unknown := set(requested.options) - {option.name for option in kernel.options}:
             raise Missing(f"{kernel.id} has no option {', '.join(sorted(unknown))}")
-        return [run for run in self.runs() if run.n == n and same(run, wanted, kernel)]
+        return [run for run in self.runs() if run.n == n and same(run, requested, kernel)]
 
     def run(self, spec: str, n: int) -> Run:
         """Return the latest verified run; none counts if one of them was wrong."""
@@ -226,11 +226,11 @@ class Evidence:
         return []
 
     def _why_missing(self, spec: str) -> str:
-        wanted = experiment(spec, 0, self._dtype)
-        kernel = registry().get(wanted.kernel)
+        requested = experiment(spec, 0, self._dtype)
+        kernel = registry().get(requested.kernel)
         if kernel is None:
-            return f"kernel missing: {wanted.kernel}"
-        bad = [run for run in self.runs() if same(run, wanted, kernel) and (run.state != "done" or not run.verified)]
+            return f"kernel missing: {requested.kernel}"
+        bad = [run for run in self.runs() if same(run, requested, kernel) and (run.state != "done" or not run.verified)]
         if bad:
             run = max(bad, key=lambda run: (run.wrong, run.id))
             return f"{kernel.id} at n = {run.n or run.experiment.n}: {outcome(self.model, run)}"

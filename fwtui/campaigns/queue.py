@@ -113,15 +113,15 @@ class Queue:
 class Runner:
     """Starts a campaign's experiments one after the other, each once the session is free."""
 
-    def __init__(self, queue: Queue, wanted: Iterator[Settled | None], skip: Callable[[Settled, str], object]):
-        """Run the experiments of `wanted`, which yields None while the next one is undecided; `skip` receives reasons."""
-        self._queue, self._wanted, self._skip = queue, wanted, skip
+    def __init__(self, queue: Queue, experiments: Iterator[Settled | None], skip: Callable[[Settled, str], object]):
+        """Run the experiments of `experiments`, which yields None while the next one is undecided; `skip` receives reasons."""
+        self._queue, self._experiments, self._skip = queue, experiments, skip
 
     def tick(self) -> bool:
         """Start the next experiment for which there is time, without blocking; return False once none is left."""
         if self._queue.live.busy:
             return True
-        for experiment in self._wanted:
+        for experiment in self._experiments:
             if experiment is None:
                 return True
             why = self._queue.refusal(experiment) or self._queue.start(experiment)

@@ -75,11 +75,11 @@ class Reproduction:
         for group in self.paper.runs:
             sizes = group.sizes(self._gpu, self._quick)
             listed = (experiment(spec, n, self.paper.dtype) for n in sizes for spec in group.of)
-            for wanted in self._from_files(group.of[0], sizes) if group.file else listed:
-                settled = self._settled(wanted) if wanted is not None else None
+            for requested in self._from_files(group.of[0], sizes) if group.file else listed:
+                settled = self._settled(requested) if requested is not None else None
                 if settled is not None:
                     self._report(f"{label(settled)}, about {self._queue.expect(settled).total:.0f} s")
-                if settled is not None or wanted is None:
+                if settled is not None or requested is None:
                     yield settled
 
     def _from_files(self, spec: str, sizes: tuple[int, ...]) -> Iterator[Experiment | None]:
@@ -97,18 +97,18 @@ class Reproduction:
                 else:
                     self._skip(f"{spec} n {n} from a file", "the file was not written")
 
-    def _settled(self, wanted: Experiment) -> Settled | None:
+    def _settled(self, requested: Experiment) -> Settled | None:
         """Settle an experiment; None if it is skipped, or was already run for another claim."""
-        kernel = registry().get(wanted.kernel)
+        kernel = registry().get(requested.kernel)
         if kernel is None:
-            return self._skip(wanted.kernel, "kernel missing")
-        if kernel.backend == "cuda" and not self._gpu and wanted.device != "simulator":
-            return self._skip(wanted.kernel, "needs a GPU")
-        full = wanted.n <= FULL_CHECK[kernel.backend]
+            return self._skip(requested.kernel, "kernel missing")
+        if kernel.backend == "cuda" and not self._gpu and requested.device != "simulator":
+            return self._skip(requested.kernel, "needs a GPU")
+        full = requested.n <= FULL_CHECK[kernel.backend]
         try:
-            settled = self._live.settled(changed(wanted, verify=wanted.verify if full else "sample"))
+            settled = self._live.settled(changed(requested, verify=requested.verify if full else "sample"))
         except Refused as refusal:
-            return self._skip(label(wanted), str(refusal))
+            return self._skip(label(requested), str(refusal))
         settled = self._queue.repeated(settled, REPETITIONS)
         if (key := identity(settled)) in self._seen:
             return None

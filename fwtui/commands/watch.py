@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = "with --once: print one JSON object with every finding, for a program that grades kernels"
     parser.add_argument("--json", action="store_true", help=about)
     add_samples_option(parser)
-    about = "run the file without a question, and trust its folder from now on"
+    about = "run the file without asking for confirmation, and trust its folder permanently"
     parser.add_argument("--trust", action="store_true", help=about)
 
 

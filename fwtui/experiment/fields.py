@@ -1,6 +1,6 @@
 """The fields of an experiment, each with its title, help, parser and formatter.
 
-The dashboard's form and the command line are both made from this list.
+The form of the dashboard and the command line are generated from this list.
 """
 
 from __future__ import annotations

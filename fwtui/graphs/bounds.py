@@ -13,7 +13,7 @@ from fwtui.graphs import GRID
 from fwtui.graphs.graph import EdgeFacts, GraphInput
 from fwtui_kernels.plan import DTYPES, FLOATS, NO_EDGE
 
-EXACT_INTEGER = 2**24  # above it float32 skips whole numbers
+EXACT_INTEGER = 2**24  # float32 holds every integer up to this
 EXACT_REAL = 2**16  # above it float32 skips multiples of 1/256
 _EXACT = {"float32": (EXACT_INTEGER, EXACT_REAL), "float64": (2**53, 2**45)}  # both limits, by type
 BY_EDGES = "proved by (n-1) x greatest weight"
@@ -85,7 +85,7 @@ class Choice(NamedTuple):
 def choices(graph: EdgeFacts, dtype_text: str | None, reach_within: Callable[[float], tuple[float, bool]]) -> Iterator[Choice]:
     """Yield the types to try, narrowest first, or only the requested one.
 
-    A later type is tried if an earlier one overflowed or rounded a sum.
+    The caller takes the next type if one overflows or rounds a sum.
 
     `reach_within` has the result of longest(), from searches that may end at the given distance. Raises Refused if the
     requested type cannot hold the weights.

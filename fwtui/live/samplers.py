@@ -46,7 +46,7 @@ class Sampling:
         self._due = origin
 
     def restart_if_due(self) -> None:
-        """Start a sampler if none runs, telemetry is wanted and the delay after a failure is over; died() reports a failure."""
+        """Start a sampler if none runs, telemetry is on and the delay after a failure is over; died() reports a failure."""
         if self.child is None and self._wanted and not self._held and self._clock() >= self._due:
             arguments = [*self._arguments, "--device", ",".join(map(str, self._gpus))]
             try:
@@ -110,7 +110,7 @@ class WarpSampling:
     """Owns the process that samples a run; a session takes its events."""
 
     def __init__(self, origin: float, start: StartChild | None = None, permitted: Callable[[], bool] = ncu.permitted):
-        self.wanted = OFF
+        self.mode = OFF
         self.run: int | None = None  # the run being sampled
         self.child: EventChild | None = None
         self._origin, self._start, self._permitted = origin, start or EventModule, permitted
@@ -142,7 +142,7 @@ class WarpSampling:
         self.prepare(done)
         if self.child is None:
             return events.Sampled(t=0.0, run=run.id, note=self._start_error)
-        most = MAX_SECONDS if self.wanted == AUTO else 0.0
+        most = MAX_SECONDS if self.mode == AUTO else 0.0
         with_source = include_source or not done.own
         self.child.send(SampleRequest(run.id, done.experiment, done.own, run.n, run.seconds, most, with_source))
         self.run, self._cancelled = run.id, False
@@ -200,4 +200,4 @@ class WarpSampling:
         return events.Sampled(t=0.0, run=run, note="cancelled" if self._cancelled else died)
 
     def _suits(self, request: RunRequest) -> bool:
-        return self.wanted != OFF and not request.brief and request.experiment.runs_on.backend == "cuda"
+        return self.mode != OFF and not request.brief and request.experiment.runs_on.backend == "cuda"

@@ -177,7 +177,7 @@ class Live:
             self._kill_at = time.monotonic() + self._cancel_grace
 
     def record(self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None) -> Recorder:
-        """Record from now on: into a new file of `folder` (default: the user's data folder), or to `path`. Raises Refused.
+        """Start to record: into a new file of `folder` (default: the user's data folder), or to `path`. Raises Refused.
 
         A current run is recorded from its start.
         """
@@ -194,7 +194,7 @@ class Live:
             self.emit(events.Notice(t=self.now, level="warning", text=f"this session is not saved: {refusal}"))
 
     def name(self, title: str) -> Path:
-        """Save the session under that name: everything recorded so far, else from now on. Raises Refused."""
+        """Save the recording so far under that name, or start one if nothing is recorded. Raises Refused."""
         recorder = self.recorder or self.keeper
         if recorder is None:
             return self.record(path=autosave.path_named(title), title=title).path

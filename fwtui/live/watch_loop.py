@@ -74,7 +74,7 @@ from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.own import begun_from, text_of
 
-BASELINES = {"cuda": "naive", "cpu": "serial"}  # compared with if the file does not name the rung that it was made from
+BASELINES = {"cuda": "naive", "cpu": "serial"}  # baseline of a file that does not name the rung that it was copied from
 DEFAULT_N = 512  # default number of vertices of a timed run
 BUDGET = 0.5  # seconds of repetitions of one timed run
 TIMED_SECONDS = 60.0  # limit of a timed run, including the generation and the verification of its graph
@@ -126,7 +126,7 @@ class Benchmarks:
             self._live.close()
 
     def reports(self, last: TimedSave | None, parent: str, stop: Event) -> Iterator[Report]:
-        """Time the kernel at n, and compare it with its last timed save, the rung that it was made from and the best rung."""
+        """Time the kernel at n, and compare it with its last timed save, the rung that it was copied from and the best rung."""
         kernel = kernel_named(register_kernel(self._request.path))
         device = CPU if kernel.backend == "cpu" else self._request.device
         if device.simulated:
@@ -142,7 +142,7 @@ class Benchmarks:
             budget=BUDGET,
             device=str(device) if device.backend == "cuda" else "auto",
         )
-        self._source.warp_sampling.wanted = self._samples
+        self._source.warp_sampling.mode = self._samples
         run = self._run(self._source.settled(mine), stop, lambda run: run.finished is not None)
         if run is None:
             return
@@ -162,17 +162,15 @@ class Benchmarks:
         yield from self._lines(run)
         first = parent if parent in registry() and registry()[parent].backend == kernel.backend else BASELINES[kernel.backend]
         baseline = None
-        for name, what in ((first, "the rung it was made from" if first == parent else ""), (AUTO.id, "the fastest rung here")):
+        for name, what in ((first, "the rung it was copied from" if first == parent else ""), (AUTO.id, "the fastest rung here")):
             rival = self._rival(Experiment(kernel=name, n=mine.n, dtype=mine.dtype, budget=BUDGET, device=mine.device), stop)
             if rival is None or rival.seconds is None:
                 continue
             baseline = baseline or rival
             rival_name = f"{rival.experiment.kernel}{f', {what}' if what else ''}"
             gained, took = rival.seconds / seconds, f" ({units.duration(rival.seconds)})"
-            text = f"{units.gain(gained)} speedup over {rival_name}{took}"
-            yield Report(
-                TIME, text if gained >= 1 else f"{rival_name}{took}{',' * bool(what)} is {units.gain(1 / gained)} as fast"
-            )
+            factor = f"{units.gain(gained)} speedup over" if gained >= 1 else f"{units.gain(1 / gained)} slower than"
+            yield Report(TIME, f"{factor} {rival_name}{took}")
         model = self._source.model
         why = explain(ComparedRun(model, run), ComparedRun(model, baseline) if baseline is not None else None).sentence()
         if why:
@@ -184,7 +182,7 @@ class Benchmarks:
         """Return the run after its warps were sampled or the sampling was stopped. Later runs are only timed."""
         live, end = self._source, time.monotonic() + TIMED_SECONDS
         finish(live, lambda: live.cancel() if stop.is_set() or time.monotonic() > end else None)
-        live.warp_sampling.wanted = OFF
+        live.warp_sampling.mode = OFF
         return live.model.runs[run.id]
 
     def _lines(self, run: Run) -> Iterator[Report]:
@@ -251,9 +249,9 @@ class CheckProcesses:
         self._trials.close()
 
     def compiled(self, stop: Event, listing: bool = False) -> Compiled | None:
-        wanted = self._request
+        request = self._request
         request = CompileRequest(
-            kernel=wanted.name, path=str(wanted.path), capability=wanted.capability, tile=wanted.tile, listing=listing
+            kernel=request.name, path=str(request.path), capability=request.capability, tile=request.tile, listing=listing
         )
         return compile_kernel(request, stop, self._compilers.take)
 

@@ -25,7 +25,7 @@ def is_trusted(path: Path) -> bool:
 
 
 def trust(path: Path) -> None:
-    """Trust the folder of this file from now on. Raises Refused if that cannot be stored."""
+    """Add the folder of this file to the trusted folders. Raises Refused if they cannot be saved."""
     folders = [*_folders(), str(path.parent)]
     if "\n" in folders[-1]:
         raise Refused("the folder's name has a line break, and cannot be stored; rename it")

@@ -21,7 +21,7 @@ from fwtui_kernels.plan import Kernel, Rect, Shape, Step
 from fwtui_kernels.reference import middles, relax
 
 MAX_CELLS = 2e8  # compared cells, over all steps
-MAX_NAMED = 2  # rectangles in a sentence
+MAX_NAMED = 2  # maximum number of rectangles that a message names
 MAX_LEFT_OUT = 64  # candidate vertices of a step, each omitted once
 
 
@@ -30,7 +30,7 @@ class Difference(NamedTuple):
 
     step: int
     got: np.ndarray  # canonical, with the padding if that was compared
-    wanted: np.ndarray
+    expected: np.ndarray
     cause: str
     earliest: int  # the first step whose matrix could not be compared, up to this one; mostly this step
 

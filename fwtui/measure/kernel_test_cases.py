@@ -95,7 +95,7 @@ def tile_of(kernel: Kernel, simulated: bool) -> int:
 
 
 def watch_accesses(active: bool, accesses: Counter[Any]) -> AbstractContextManager[Any]:
-    """Return the simulator's access log, or a null context if it is not wanted."""
+    """Return the simulator's access log, or a null context if it was not requested."""
     if not active:
         return nullcontext()
     from fwtui_kernels.compiled import simulator_races

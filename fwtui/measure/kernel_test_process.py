@@ -67,7 +67,7 @@ from fwtui_kernels.own import LOOKED_AT, NoTrial, load
 from fwtui_kernels.plan import Kernel, Rect, Shape
 
 REHEARSED = "naive"  # the kernel that warms up a device
-BRIEF = 5  # graphs of a brief trial
+BRIEF = 5  # graphs of a brief test
 REPEATS, SIMULATED_REPEATS = 5, 3  # runs of a case; a case that is correct in the simulator runs twice
 NAN = "some distances are NaN, the result of infinity minus infinity"
 WRAPPED = "some distances are negative and no weight is: a sum wrapped around; is the sentinel too large to be added?"
@@ -273,7 +273,7 @@ class KernelTest:
         if (difference := next((one for one in candidates if one is not None), None)) is not None:
             plan = list(kernel.plan(shape, True))
             step, number = plan[difference.step], [number for number, _ in kernel.rounds(plan)][difference.step]
-            i, j = map(int, np.argwhere(difference.got != difference.wanted)[0])
+            i, j = map(int, np.argwhere(difference.got != difference.expected)[0])
             top, left, side = i // shape.tile * shape.tile, j // shape.tile * shape.tile, shape.tile
             where = msgspec.structs.replace(
                 where,

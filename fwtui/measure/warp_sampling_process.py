@@ -60,7 +60,7 @@ RANK = 0  # the rank whose steps are sampled
 
 
 class AbsentRanks(Link):
-    """A stand-in for the other ranks: their panels are available at once, unchanged."""
+    """A link without other ranks: a broadcast returns at once and leaves the panel unchanged."""
 
     def broadcast(self, array: Any, owner: int, stream: Any) -> Callable[[], object]:
         if owner != RANK:

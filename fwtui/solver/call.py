@@ -61,7 +61,7 @@ class Call:
     device: str | int | None = None
     devices: str | None = None
     keep_on_device: bool = False  # leave the distances of a graph in host memory on the GPU
-    tell: Callable[[float], None] = lambda share: None
+    report_progress: Callable[[float], None] = lambda share: None
     clock: Clock = field(default_factory=Clock)
 
     @cached_property

@@ -48,7 +48,7 @@ def carry_out(request: argparse.Namespace, begun: float) -> None:
     clock.lap("set-up")
     with progress.stage("reading"):
         options = FileOptions(request.weight, request.no_edge, request.undirected)
-        graph = load_lazily(request.graph, progress=progress.tell, options=options)
+        graph = load_lazily(request.graph, progress=progress.report, options=options)
         pairs = None
         if request.source:
             pairs = [(graph.vertices.index(request.source), graph.vertices.index(request.target))]
@@ -67,14 +67,14 @@ def carry_out(request: argparse.Namespace, begun: float) -> None:
             kernel=request.kernel or AUTO.id,
             device=request.device or None,
             devices=request.devices or None,
-            tell=progress.tell,
+            report_progress=progress.report,
             clock=clock,
         )
         result = solve_one(graph, call, rows, columns)
     size = 0
     if request.out:
         with progress.stage("writing"):
-            size = output.save(result, request.out, pairs, request.paths, progress.tell, force=request.force)
+            size = output.save(result, request.out, pairs, request.paths, progress.report, force=request.force)
             clock.lap("write")
     output.print_answer(request, graph, result, pairs, clock.seconds)
     stats = result.stats
@@ -137,7 +137,7 @@ class SolveProgress:
             self._stream.flush()
             self._written = False
 
-    def tell(self, share: float) -> None:
+    def report(self, share: float) -> None:
         now = self._now()
         if not self._shown or now - self._last < _EVERY or now - self._begun < _PATIENCE or share <= 0:
             return

@@ -16,7 +16,7 @@ from fwtui_kernels.compiled.device import cuda, jit
 LOW, HIGH, MIN_LOOP, FRACTION, MISSING, ZEROS, BAD, EDGES = range(8)  # results of a survey, LOW and MIN_LOOP negated
 LARGEST, DIAGONAL = range(2)  # results of a check of distances, DIAGONAL negated
 LANES = min(32, THREADS)
-WHOLE = 2.0**53  # every float64 from here up is a whole number
+WHOLE = 2.0**53  # every float64 of at least this value is an integer
 
 
 @jit(device=True, inline="always")

@@ -24,7 +24,7 @@ from fwtui.solver.costs import check_room
 from fwtui.solver.solve import solve_in_float64
 
 MIN_NODES = 100  # nodes from which it pays to convert a graph
-_EXACT = 2**53  # float64 holds whole numbers up to this
+_EXACT = 2**53  # float64 holds every integer up to this
 # arguments with which NetworkX does less than all pairs, or nothing that takes long
 _LEFT_TO_NETWORKX = ("attr", "cutoff", "e", "nbunch", "source", "sources", "sp", "target", "u", "usebounds", "v")
 _PLAIN = {bool, int, float, np.int64, np.float64}
@@ -36,7 +36,7 @@ class WeightReading(NamedTuple):
 
     nodes: list[Hashable]
     graph: Adjacency
-    whole: bool  # all weights are whole numbers by their type
+    whole: bool  # all weights have integer types
     complete: bool  # every edge has the weight
 
 

@@ -55,7 +55,7 @@ def save(
     path: str,
     pairs: Pairs | None,
     paths: bool,
-    tell: Callable[[float], None],
+    report_progress: Callable[[float], None],
     at_once: int = 1 << 20,
     force: bool = True,
 ) -> int:
@@ -72,9 +72,9 @@ def save(
         elif suffix in BINARY:
             write_distances(result.distances, file, quoted(Path(path).name))
         elif suffix == PARQUET:
-            _save_parquet(result, file, paths, tell, at_once)
+            _save_parquet(result, file, paths, report_progress, at_once)
         else:
-            rows = _pair_rows(result, pairs, paths) if pairs is not None else _all_rows(result, paths, tell)
+            rows = _pair_rows(result, pairs, paths) if pairs is not None else _all_rows(result, paths, report_progress)
             text = io.TextIOWrapper(file, "utf-8", newline="")
             csv.writer(text, delimiter=DELIMITERS[suffix], lineterminator="\n").writerows(rows)
             text.flush()
@@ -97,13 +97,13 @@ def _arrays(result: Result, paths: bool) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _all_rows(result: Result, paths: bool, tell: Callable[[float], None]) -> Iterator[Sequence[str]]:
+def _all_rows(result: Result, paths: bool, report_progress: Callable[[float], None]) -> Iterator[Sequence[str]]:
     """Yield every pair with a path, source by source, and with `paths` the vertex before the target."""
     yield ("source", "target", "distance", *(("before",) if paths else ()))
     names = [result.vertices.text(v) for v in range(len(result.vertices))]
     sources, targets = _ends(result)
     for place, (source, row) in enumerate(zip(sources.tolist(), result.distances, strict=True)):
-        tell(place / len(result.distances))
+        report_progress(place / len(result.distances))
         reached = np.flatnonzero(np.isfinite(row) & (targets != source))
         before = result.predecessors[place][reached].tolist() if paths and result.predecessors is not None else None
         distances = _plain(row[reached])
@@ -118,7 +118,7 @@ def _ends(result: Result) -> tuple[np.ndarray, np.ndarray]:
     return every if result.rows is None else result.rows, every if result.columns is None else result.columns
 
 
-def _save_parquet(result: Result, file: IO[bytes], paths: bool, tell: Callable[[float], None], at_once: int) -> None:
+def _save_parquet(result: Result, file: IO[bytes], paths: bool, report_progress: Callable[[float], None], at_once: int) -> None:
     """Write the rows of _all_rows as columns source, target, distance and before; a row group has some sources."""
     pyarrow = arrow("a Parquet file")
     from pyarrow.parquet import ParquetWriter  # pyright: ignore[reportMissingImports]
@@ -145,7 +145,7 @@ def _save_parquet(result: Result, file: IO[bytes], paths: bool, tell: Callable[[
     with ParquetWriter(file, group(slice(0, 0)).schema) as writer:
         step = max(1, at_once // max(1, n))
         for start in range(0, len(sources), step):
-            tell(start / len(sources))
+            report_progress(start / len(sources))
             writer.write_table(group(slice(start, min(len(sources), start + step))))
 
 
@@ -233,7 +233,7 @@ def summary_lines(summary: Answers, stats: Stats) -> list[str]:
 
 
 def _path_lines(result: Result, adjacency: Adjacency, source: int, target: int) -> list[str]:
-    """Format one path with its edges, their weights and the distance of each vertex; one line if there is no path."""
+    """Format one path with its edges, their weights and the distance of each vertex; only one line without a path."""
     vertices = result.vertices
     path = result.path(source, target)
     if not path:

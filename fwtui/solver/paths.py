@@ -167,9 +167,9 @@ class Paths:
             yield Arcs(vertices[places], targets, block[places, targets].astype(np.float64))
 
     def _by_strength(self) -> tuple[Arcs, Arcs]:
-        """Arcs that make every path longer, even where weights are negative, and the others.
+        """Return the arcs that lengthen every path, also if weights are negative, and the other arcs.
 
-        Least distances to each vertex are potentials under which no weight is below 0.
+        The least distances to each vertex are potentials that make all weights non-negative.
         """
         arcs = self._short
         lengths = arcs.weights

@@ -68,7 +68,7 @@ class RowElimination:
 
     @property
     def seconds(self) -> float:
-        """The estimated time from here on."""
+        """The estimated remaining seconds."""
         return self._seconds(self.tree)
 
     def _seconds(self, tree: Tree) -> float:
@@ -116,7 +116,7 @@ class RowElimination:
         step, farthest, at = room.shape[0] * room.shape[1], 0.0, 0
         while at < len(begins):
             part = slice(at, at + step)
-            call.tell(at / len(begins))
+            call.report_progress(at / len(begins))
             rows = distances[part] if columns is None else np.empty((len(begins[part]), graph.n), distances.dtype)
             most, escaped = rows_from(tree, near, cells, room, begins[part], choice.far, rows)
             if escaped and choice.proof != BY_EDGES and choice.dtype not in FLOATS:

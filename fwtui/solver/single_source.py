@@ -45,7 +45,7 @@ def solve_by_dijkstra(graph: Adjacency, ends: Ends, reason: str, call: Call) -> 
     before = np.empty(shape, np.int32) if predecessors else None
     clock.lap("prepare")
     for part, every, nearest in run_searches(matrix, begins, predecessors, shares):
-        call.tell(part.start / len(begins))
+        call.report_progress(part.start / len(begins))
         if before is not None and nearest is not None:
             before[part] = nearest
         found = every if columns is None else every[:, columns]

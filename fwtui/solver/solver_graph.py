@@ -46,7 +46,7 @@ class KernelDistances(NamedTuple):
 class SolverGraph(ABC):
     """A graph in the representation in which its engine solves it; `origin` is the input graph.
 
-    `distances` are a kernel's array, padded and with sentinels, on the side of the graph: from `far` on a cell is no path.
+    `distances` is the padded array of a kernel, in the memory of the graph; a cell of at least `far` means that no path exists.
     """
 
     reason = ""  # for the choice of the kernel, if the graph decided
@@ -123,7 +123,7 @@ class SolverGraph(ABC):
         side.load(program, buffers, clock)
         launched = count()
         timed = engine.timed_repetition(program, plan, buffers, "eager")
-        clock.take("kernels", timed(lambda: call.tell(next(launched) / len(plan))))
+        clock.take("kernels", timed(lambda: call.report_progress(next(launched) / len(plan))))
 
         def trace(largest: float) -> TracedPredecessors | None:
             if weights is None:
@@ -144,14 +144,14 @@ class SolverGraph(ABC):
         """Return an upper bound on all distances, valid if the second value is true; the search may end below `enough`."""
 
     def choose_kernel(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
-        """Return the named kernel, or the best one, and its shape. Raises Refused if there is no room for the answer."""
+        """Return the named kernel, or the best one, and its shape. Raises Refused if the result does not fit in memory."""
         check_room(self.n, dtype, call.predecessors, low=self.facts.low, rank_bytes=rank_bytes_per_cell(dtype, self.engine))
         kernel, shape = fitting(call.named, self.facts, dtype, self.engine)
         kernel, shape, self.reason = sparser(call.named, self.origin, self.facts, kernel, shape, self.engine)
         return kernel, shape
 
     def at(self, home: Literal["host", "device"]) -> SolverGraph:
-        """Return the same graph for a program whose matrix is there."""
+        """Return the same graph in the memory of the program's matrix."""
         return self
 
     @abstractmethod

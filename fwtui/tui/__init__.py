@@ -174,18 +174,19 @@ def filmed(
     cut: FilmCut,
     screen: str = "run",
     settings: Settings | None = None,
-    tell: Callable[[float], None] = lambda share: None,
+    report_progress: Callable[[float], None] = lambda share: None,
     small: bool = False,
 ) -> Film:
     """Capture the replay of a loaded session as a film, which ends with the picture of render().
 
-    `small` adds frames for phones. `tell` is called with the share (0 to 1) of captured frames. Raises Refused as render().
+    `small` adds frames for phones. `report_progress` receives the share (0 to 1) of captured frames. Raises Refused like
+    render().
     """
     with _same_everywhere():
         from fwtui.tui.export.capture import capture
         from fwtui.tui.frame.appearance import load_appearance
 
-        return capture(path, session, size, screen, load_appearance(settings), cut, tell, small)
+        return capture(path, session, size, screen, load_appearance(settings), cut, report_progress, small)
 
 
 @contextlib.contextmanager

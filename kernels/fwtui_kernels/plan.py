@@ -357,7 +357,7 @@ class Kernel:
     # for a kernel that streams tiles: the shape with a tile for that many bytes of device memory, None if none fits
     streams: Callable[[Shape, int], Shape | None] | None = None
     ranked: bool = False  # True if several processes can share the matrix
-    # for a ranked kernel: its plan for a picture, in which one step stands for the concurrent steps of all ranks
+    # for a ranked kernel: its plan for a picture, in which one step replaces the concurrent steps of all ranks
     together: Callable[[Shape], Iterator[Step]] | None = None
     # for a sparse kernel: the shape with the elimination order of a graph, given as its matrix or its arcs
     ordered: Callable[[Shape, Any], Shape] | None = None

@@ -46,13 +46,13 @@ def run(code: CodeType, names: dict[str, Any], omitted: str = _NUMBA) -> None:
     def replaced(module: str) -> Any:
         return Placeholder() if pattern.match(module) else rung(module) if _RUNG.fullmatch(module) else None
 
-    def import_(name: str, names: Any = None, local: Any = None, wanted: tuple[str, ...] | None = (), level: int = 0) -> Any:
+    def import_(name: str, names: Any = None, local: Any = None, fromlist: tuple[str, ...] | None = (), level: int = 0) -> Any:
         found = replaced(name)
         if found is not None:
             return found
-        parts = {each: part for each in wanted or () if (part := replaced(f"{name}.{each}")) is not None}
-        others = tuple(each for each in wanted or () if each not in parts)
-        module = __import__(name, names, local, others if wanted else wanted, level)
+        parts = {each: part for each in fromlist or () if (part := replaced(f"{name}.{each}")) is not None}
+        others = tuple(each for each in fromlist or () if each not in parts)
+        module = __import__(name, names, local, others if fromlist else fromlist, level)
         return SimpleNamespace(**{each: getattr(module, each) for each in others}, **parts) if parts else module
 
     names["__builtins__"] = {**vars(builtins), "__import__": import_}

@@ -52,7 +52,7 @@ def test_a_killed_rank_is_named_and_the_next_run_is_right() -> None:
                 time.sleep(0.02)
             fault = live.model.fault
             assert fault is not None and fault.run == run and f"rank {seed % 2}" in fault.message
-        live.warp_sampling.wanted = "on"
+        live.warp_sampling.mode = "on"
         live.start(live.settled(Experiment(kernel="distributed", n=500, devices="0,1")))
         while live.busy:
             live.drain()

@@ -46,7 +46,7 @@ GOOD = [
 BAD = [*GOOD, Report("case", BROKEN, Finding(case="n = 12", outcome="wrong", sentence=BROKEN, n=12, where=WHERE), right=False)]
 TIMED = [
     Report("verdict", "right in all 4 cases, up to n = 5", right=True),
-    Report("time", "n = 512: 1.20 ms, 112 Grelax/s; 1.25x as fast as save 2", seconds=0.0012),
+    Report("time", "n = 512: 1.20 ms, 112 Grelax/s; 1.25x speedup over save 2", seconds=0.0012),
     Report("line", "mine.py:9 waits for device memory: 43 % of samples, [d] = via"),
     Report("reason", "It is bottleneck memory."),
 ]

@@ -69,7 +69,7 @@ def session_exit_code(path: Path, complete: bool) -> int:
     """Return the exit code of a command that has read a whole session, and report an incomplete one."""
     if complete:
         return OK
-    print_message(f"{path.name} is incomplete; `fwtui check` lists what is missing")
+    print_message(f"{path.name} is incomplete; `fwtui check` lists the missing parts")
     return WRONG
 
 

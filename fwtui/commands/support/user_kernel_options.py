@@ -17,7 +17,7 @@ from fwtui.machine.kernel_folder import kernel_files
 
 def add_trust_option(parser: argparse.ArgumentParser) -> None:
     """Add the option of commands that run kernels."""
-    about = "run the file of your kernel without a question, and trust its folder from now on"
+    about = "run your kernel file without asking for confirmation, and trust its folder permanently"
     parser.add_argument("--trust", action="store_true", help=about)
 
 
@@ -95,7 +95,7 @@ def _ask_for_trust(new: Sequence[Path]) -> bool:
     others = f", and so is the content of {counted(len(new) - 1, 'other folder')}" if len(new) > 1 else ""
     it, its = ("it", "its folder") if len(new) == 1 else ("them", "their folders")
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise Refused(f"{warning}{others}; pass --trust to run {it} and, from now on, everything in {its}")
-    question = f"Run {it} and, from now on, everything in {its}? [y/N] "
+        raise Refused(f"{warning}{others}; pass --trust to run {it} and trust {its} permanently")
+    question = f"Run {it} and trust {its} permanently? [y/N] "
     print(f"fwtui: {warning}{others}.\n{question}", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

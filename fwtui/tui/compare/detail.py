@@ -29,7 +29,7 @@ MIN_NAMES = 70  # cells from which the line of both names has room
 NUMBER = 10
 STYLES = {FASTER: "$text-success", SLOWER: "$text-error", SAME: "", UNCLEAR: "$text-warning", NOT_COMPARED: MUTED}
 MAX_ROWS = 100
-# cells of the table, and from them on the cells of the columns run, kernel and verdict
+# minimum width of the table, and the widths of the columns run, kernel and verdict from that width on
 CELLS = ((WIDEST, 19, 23, 12), (WIDE, 19, 16, 12), (NARROW + 6, 14, 14, 12), (0, 8, 12, 8))
 MIN_BECAUSE = 30
 AROUND_MEDIAN = Axis("from its median", lambda share: f"{100 * share:+.3g} %" if share else "0 %")

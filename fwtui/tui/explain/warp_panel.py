@@ -105,7 +105,7 @@ class WarpSubject(NamedTuple):
 
     @property
     def most_wait(self) -> str:
-        """The main stall reason and its line in a sentence; empty without PC samples."""
+        """One sentence with the main stall reason and its source line; empty without PC samples."""
         text = str(warp_reason(self.samples, self.listing)) if self.samples is not None else ""
         return f"{text[:1].upper()}{text[1:]}." if text else ""
 

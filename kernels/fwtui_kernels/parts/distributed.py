@@ -36,7 +36,7 @@ def plan(shape: Shape, stepwise: bool, words: bool = True, together: bool = Fals
     """Return the steps of all ranks, in an order in which each rank can launch its steps one after the other.
 
     With `words`, copies consist of words of at least 4 bytes, even for cells of 2 bytes, as on a GPU. With `together`, one step
-    stands for the concurrent steps of all ranks, for a picture.
+    replaces the concurrent steps of all ranks, for a picture.
     """
     tile, n, ranks, word = shape.tile, shape.padded, shape.ranks, shape.word_bytes if words else shape.itemsize
     rounds = n // tile

@@ -2,7 +2,7 @@
 
             s            order of the vertices   s  t  u  a  b  c  d      t separates a from b, u separates c from d, and s the
           /   \\                                                          two halves of the graph
-        t       u        eliminating a gives     a     t     s            shortest paths by way of a between what is above it:
+        t       u        eliminating a gives     a     t     s            shortest paths through a between the vertices above:
        / \\     / \\       a front of a and the vertices above to which an edge joins its subtree
       a   b   c   d      sweeping a gives        a  x  everything         as every path from a leads through its front
 

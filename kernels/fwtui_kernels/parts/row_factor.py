@@ -1,6 +1,6 @@
 """Rows of distances of a sparse graph by its factor, on all cores: an elimination once, then nnz(L) relaxations for each row.
 
-    climb    from the source up its branch of the tree of supernodes: x[front] = x[supernode] (x) front
+    ascend   from the source up its branch of the tree of supernodes: x[front] = x[supernode] (x) front
     descend  down the whole tree: x[supernode] = min(x[supernode], x[vertices above] (x) front[vertices above, supernode])
 
 Every front has its own square block of cells, so that memory grows with the factor. Imports numba.

@@ -22,7 +22,7 @@ UNROLLED = 8  # k in one call of relax_tile: enough to hide the loop around it, 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A thread block's part of a product C = A x B, in words. Raises ValueError if the threads do not divide it evenly."""
+    """The share of a thread block in a product C = A x B, in words. Raises ValueError if its threads do not divide it evenly."""
 
     high: int  # rows of C in a block
     wide: int  # words of C in a row of a block

@@ -65,7 +65,7 @@ def test_a_sampler_that_cannot_be_started_is_reported_once_a_delay() -> None:
         assert sampling.died(7.0) is None
         clock.append(clock[-1] + seconds)
     of_warps = WarpSampling(5.0, fail, lambda: True)
-    of_warps.wanted = "auto"
+    of_warps.mode = "auto"
     of_warps.prepare(DONE)
     assert of_warps.begin(model(), DONE, False) == events.Sampled(
         t=0.0, run=7, note="the process python was not started: permission denied"
@@ -130,7 +130,7 @@ def made() -> Callable[..., tuple[WarpSampling, list[Any]]]:
             return begun[-1]
 
         sampling = WarpSampling(5.0, begin, lambda: permitted)
-        sampling.wanted = wanted
+        sampling.mode = wanted
         return sampling, begun
 
     return make
@@ -154,7 +154,7 @@ def test_a_run_is_sampled_by_a_process_that_is_begun_before_it_ends(made: Any, d
     sampling.prepare_next()
     sampling.prepare_next()
     assert len(begun) == 2 and begun[1].heard == [], "the next one imports"
-    sampling.wanted = "on"
+    sampling.mode = "on"
     sampling.prepare(DONE)
     sampling.begin(model(), DONE, False)
     assert sampling.run == 7 and len(begun) == 2

@@ -181,7 +181,7 @@ class SampledSession:
         begun = run_started(experiment, run, backend="cuda")
         self.model.apply(begun)
         self.model.apply(events.RunDone(t=1.0, run=run, outcome="done", median=0.004 / run, count=9))
-        if self.warp_sampling.wanted != "off":
+        if self.warp_sampling.mode != "off":
             self.sampled.append(experiment.kernel)
             at: dict[str, Any] = {"t": 2.0, "run": run}
             lines = (CodeLine("rung.py", 3, "c", {"wait": 7}), CodeLine("mine.py", 9, "d = via", {"barrier": 2, "wait": 1}))
@@ -204,7 +204,7 @@ def test_the_hotspot_of_the_users_file_follows_its_time(path: Path) -> None:
     times = Benchmarks(asked, lambda: session, samples="auto")  # type: ignore[arg-type,return-value]
     told = [(said.about, said.sentence) for said in times.reports(None, "naive", Event())]
     assert [about for about, _ in told] == ["time", "line", "time", "time"]
-    assert told[2][1] == "naive, the rung it was made from (2.00 ms), is 2.00x as fast"
+    assert told[2][1] == "2.00x slower than naive, the rung it was copied from (2.00 ms)"
     assert told[1][1] == "mine.py:9 30 % of PC samples, barrier (waits for its block): d = via"
     assert session.sampled == ["mine"] and session.record_source
 

@@ -172,7 +172,7 @@ class TestCheck:
         assert all(word in said for word in words) and bool(out.getvalue()) == (code == 1), said
         for command in (["replay", "--json"], ["export"], ["render", "-o", str(tmp_path / "x.txt")]):
             assert main([command[0], str(path), *command[1:]]) == code, command
-            assert "`fwtui check` lists what is missing" in (said := capsys.readouterr().err) or code == 2, said
+            assert "`fwtui check` lists the missing parts" in (said := capsys.readouterr().err) or code == 2, said
 
     def test_lost_events_and_other_ends_are_reported(self, tmp_path: Path) -> None:
         session = Recorder.at(tmp_path / "s", HEADER)

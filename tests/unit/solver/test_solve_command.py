@@ -189,18 +189,18 @@ class TestProgress:
         screen = Terminal()
         progress = SolveProgress(screen, lambda: now)
         with progress.stage("4 vertices"):
-            progress.tell(0.1)
+            progress.report(0.1)
             assert not screen.getvalue(), "what is done at once is not worth a line"
             now = 102.0
-            progress.tell(0.25)
+            progress.report(0.25)
             assert "4 vertices: 25.0 %, 6.00 s left" in screen.getvalue()
             now = 102.05
-            progress.tell(0.3)
+            progress.report(0.3)
             assert screen.getvalue().count("left") == 1
         assert screen.getvalue().endswith("\r\x1b[K")
         file = io.StringIO()
         with SolveProgress(file).stage("x"):
-            SolveProgress(file).tell(0.5)
+            SolveProgress(file).report(0.5)
         assert not file.getvalue()
 
     def test_kernels_report_their_progress(self) -> None:
@@ -208,7 +208,7 @@ class TestProgress:
         graph = Adjacency(n, arcs=Arcs(arcs[:, 0], arcs[:, 1], arcs[:, 2].astype(float)))
         for kernel in ("serial", "tiled-cpu"):
             told: list[float] = []
-            answer(graph, Call(kernel=kernel, tell=told.append))
+            answer(graph, Call(kernel=kernel, report_progress=told.append))
             assert told == sorted(told) and told[-1] <= 1 and len(told) > 4
 
 

@@ -33,7 +33,7 @@ for n, low, kernel, scale in (
     (9, 0, "naive", 1e-5 * np.pi),  # rounded
 ):
     matrix, told = random_matrix(n, n, 0.5, low < 0, scale, max(low, 0)), []
-    result = driver.answer(of_object(matrix), Call(kernel=kernel, predecessors=True, tell=told.append), engine)
+    result = driver.answer(of_object(matrix), Call(kernel=kernel, predecessors=True, report_progress=told.append), engine)
     check(matrix, result.distances, result.predecessors, 1e-14 * (scale != 1))
     stats = result.stats
     assert stats.device == "simulator" and (kernel == "auto" or stats.kernel == kernel)
