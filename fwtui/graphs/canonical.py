@@ -65,15 +65,15 @@ def reachable_pairs(distances: np.ndarray) -> int:
 
 def fletcher64(array: np.ndarray) -> str:
     """Return Fletcher's checksum over the array's little-endian 32-bit words, modulo 2^32 - 1: 16 hexadecimal digits."""
-    words = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(-1).view("<u4")
+    cells = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(-1).view("<u4")
     weights = np.arange(_BLOCK, 0, -1, dtype=np.uint64)
 
     def sums(one: slice) -> tuple[int, int, int]:
-        block = words[one].astype(np.uint64)
+        block = cells[one].astype(np.uint64)
         return block.size, int(block.sum()), int(block @ weights[_BLOCK - block.size :])
 
     first = second = 0
-    for size, plain, weighted in each_block(words.reshape(-1, 1), sums, _BLOCK):
+    for size, plain, weighted in each_block(cells.reshape(-1, 1), sums, _BLOCK):
         second = (second + size * first + weighted) % _MODULUS
         first = (first + plain) % _MODULUS
     return f"{second << 32 | first:016x}"

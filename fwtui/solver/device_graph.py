@@ -126,11 +126,11 @@ class DeviceGraph(SolverGraph):
         return float(extremes[LARGEST]), diagonal
 
     def escaped(self, distances: Any, far: float) -> bool:
-        words = -(-self.n // 32)
-        sets = self._empty((self.n, words), np.uint32)
+        set_words = -(-self.n // 32)
+        sets = self._empty((self.n, set_words), np.uint32)
         self._launch(
             graph_kernels.reached,
-            (-(-self.n // compiled_code.THREADS), words),
+            (-(-self.n // compiled_code.THREADS), set_words),
             distances,
             np.int32(self.n),
             np.float64(far),

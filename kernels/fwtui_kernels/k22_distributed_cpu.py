@@ -11,7 +11,7 @@ KERNEL = distributed.rung(
     id="distributed-cpu",
     title="Several processes",
     backend="cpu",
-    plan=partial(distributed.plan, words=False),
+    plan=partial(distributed.plan, whole_words=False),
     build=partial(ranked, CpuRank),
     summary="Tile rows are distributed cyclically over processes; each round, the owner of row p broadcasts it to the others.",
     lesson=(

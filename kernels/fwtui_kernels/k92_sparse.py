@@ -285,13 +285,13 @@ def sweep_of(shape: Shape, target: Target, cut: Product) -> Op:
 
 def sweep_cut(shape: Shape) -> Product:
     """Return the blocks of the sweep: tile x tile cells, so that many fit a multiprocessor and overlap products with stores."""
-    words = shape.tile // lanes_of(shape.dtype)
+    width = shape.tile // lanes_of(shape.dtype)
     if shape.tile < 64:  # the simulator's
-        return Product(shape.tile, words, 4, 4, 8)
+        return Product(shape.tile, width, 4, 4, 8)
     if shape.dtype == "float64":
-        return Product(64, words, 4, 4, elimination.SLAB)
+        return Product(64, width, 4, 4, elimination.SLAB)
     registers = 144 if shape.dtype == "float32" else 128
-    return Product(64, words, 8, 8 if words == 64 else 4, elimination.SLAB, registers)
+    return Product(64, width, 8, 8 if width == 64 else 4, elimination.SLAB, registers)
 
 
 def build(shape: Shape, target: Target) -> Program:

@@ -47,14 +47,14 @@ class SparseProgram(CudaProgram):
         self._tasks = np.column_stack([tasks, np.cumsum(depths) - depths]).astype(np.int32)
         self._left_rows = int(depths.sum())
         rounds = [self._round(level, 0) for level in range(len(self._levels))]
-        cells, words = tile * shape.word_bytes // shape.itemsize, tile * max(count * most for _, count, most in rounds)
+        cells, panel_rows = tile * shape.word_bytes // shape.itemsize, tile * max(count * most for _, count, most in rounds)
         back = max(tile, self._levels[-1].first) if order.directed else 1  # at least as many rows as a block
         scratch = (
             (shape.padded, shape.padded),
             (back, shape.padded),
             (it.height, it.pitch),
             (2 * tile * max(count for _, count, _ in rounds), cells),
-            (words, cells),
+            (panel_rows, cells),
             (max(1, self._left_rows * (1 + order.directed)), cells),
             (1, max(1, len(it.arcs.weights))),
         )

@@ -32,13 +32,13 @@ MATRIX, SOLVED, ROW, SQUARE, COLUMN = 0, 1, 2, 4, 6
 BUFFERS = 6  # buffers of each rank, excluding the matrix
 
 
-def plan(shape: Shape, stepwise: bool, words: bool = True, together: bool = False) -> Iterator[Step]:
+def plan(shape: Shape, stepwise: bool, whole_words: bool = True, together: bool = False) -> Iterator[Step]:
     """Return the steps of all ranks, in an order in which each rank can launch its steps one after the other.
 
-    With `words`, copies consist of words of at least 4 bytes, even for cells of 2 bytes, as on a GPU. With `together`, one step
-    replaces the concurrent steps of all ranks, for a picture.
+    With `whole_words`, copies consist of words of at least 4 bytes, even for cells of 2 bytes, as on a GPU. With `together`,
+    one step replaces the concurrent steps of all ranks, for a picture.
     """
-    tile, n, ranks, word = shape.tile, shape.padded, shape.ranks, shape.word_bytes if words else shape.itemsize
+    tile, n, ranks, word = shape.tile, shape.padded, shape.ranks, shape.word_bytes if whole_words else shape.itemsize
     rounds = n // tile
     owned = [range(rounds)] if together else [range(rank, rounds, ranks) for rank in range(ranks)]  # rows of tiles
     steps: list[Step] = []

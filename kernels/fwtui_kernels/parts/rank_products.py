@@ -106,8 +106,8 @@ def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
 
 def buffer_sizes(shape: Shape, rows: int) -> list[tuple[int, int]]:
     """Return the rows and columns of each buffer of a rank with that many rows, in the order of parts.distributed."""
-    words = shape.word_bytes // shape.itemsize
-    solved = (shape.tile, shape.tile * words)
+    cells_per_word = shape.word_bytes // shape.itemsize
+    solved = (shape.tile, shape.tile * cells_per_word)
     panel = (shape.tile, shape.padded)
     lanes = lanes_of(shape.dtype)
     return [(rows, shape.padded), solved, panel, panel, solved, solved, (shape.tile, rows * lanes)]

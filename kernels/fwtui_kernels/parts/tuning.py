@@ -92,18 +92,18 @@ def tuning_of(shape: Shape) -> Tuning:
     Large amounts of work get 8 x 8 results per thread in blocks of 64 threads: many blocks are resident and hide each other's
     barriers. Small urgent work gets 4 x 4, so that a tile has 4x more threads.
     """
-    tile, words = shape.tile, shape.tile // lanes_of(shape.dtype)
+    tile, width = shape.tile, shape.tile // lanes_of(shape.dtype)
     if tile < 64:  # the simulator's
-        size = 8 if words >= 16 else 4
-        rest = Product(tile, words, size, size, 8)
-        return Tuning(Product(tile, tile, size, size, 8), rest, Product(tile, words, 4, 4, 8))
+        size = 8 if width >= 16 else 4
+        rest = Product(tile, width, size, size, 8)
+        return Tuning(Product(tile, tile, size, size, 8), rest, Product(tile, width, 4, 4, 8))
     if shape.dtype == "float64":  # a word takes twice the registers and shared memory, and the product is compute-bound
         return Tuning(Product(64, 32, 4, 4, 16), Product(64, 64, 4, 4, 16, registers=80), Product(32, 64, 4, 4, 16))
-    cross = Product(32, min(64, words), 4, 4, 32)
+    cross = Product(32, min(64, width), 4, 4, 32)
     if tile == 64:
         # more and smaller blocks only while the panels have idle multiprocessors
         panels = Product(64, 16, 4, 4, 32) if shape.padded <= IDLE_MAX_N else Product(64, 64, 4, 4, 16)
-        return Tuning(panels, Product(64, words, 8, 4, 16 if words < 64 else 32, registers=96), cross)
+        return Tuning(panels, Product(64, width, 8, 4, 16 if width < 64 else 32, registers=96), cross)
     slab, registers = (16, 128) if shape.dtype == "int32" else (32, 168)
     if shape.dtype == "int16" and shape.padded <= 4096:
         # blocks of this size fill two whole waves, smaller ones two and a half

@@ -19,12 +19,12 @@ ONWARD = 617  # pieces from turn to turn; odd, so that all of a power of two are
 
 
 @jit(device=True)
-def _read(words, pieces, turns, threads):
+def _read(source, pieces, turns, threads):
     """Return the exclusive or of the words that this thread reads, a quad of another piece in each turn."""
-    checksum = words[0] ^ words[0]
+    checksum = source[0] ^ source[0]
     for turn in range(turns):
         piece = (cuda.blockIdx.x + turn * ONWARD) & (pieces - 1)
-        a, b, c, d = load4(words, uint32((piece * threads + cuda.threadIdx.x) * WORDS))
+        a, b, c, d = load4(source, uint32((piece * threads + cuda.threadIdx.x) * WORDS))
         checksum ^= a ^ b ^ c ^ d
     return checksum
 
@@ -36,7 +36,7 @@ def build(shared: bool, threads: int = THREADS) -> Any:
     only NEAR pieces are read from shared memory.
     """
 
-    words = NEAR * threads * WORDS  # words in shared memory
+    count = NEAR * threads * WORDS  # words in shared memory
 
     # no disk cache: the compiled code closes over the number of threads
     @jit(cache=False)
@@ -45,9 +45,9 @@ def build(shared: bool, threads: int = THREADS) -> Any:
 
     @jit(cache=False)
     def from_shared(source, pieces, turns, sums):
-        near = cuda.shared.array(words, np.int32, ALIGN16)
+        near = cuda.shared.array(count, np.int32, ALIGN16)
         thread = cuda.threadIdx.x
-        for at in range(thread, words, threads):
+        for at in range(thread, count, threads):
             near[at] = source[at]
         cuda.syncthreads()
         sums[cuda.blockIdx.x * threads + thread] = _read(near, pieces, turns, threads)
