@@ -10,7 +10,6 @@ from math import inf
 
 from fwtui.common import units
 from fwtui.common.errors import NoGpu, Refused
-from fwtui.common.malloc_arenas import RESERVED_MEMORY
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for
@@ -24,6 +23,7 @@ from fwtui.solver.costs import (
     SPARSE,
     check_room,
     check_shares,
+    free_on_device,
     in_order,
     is_sparse,
     ordered_shape,
@@ -145,18 +145,17 @@ def fitting(
         engine.activate()
         check_shares(kernel, shape, engine, result_bytes)
         return kernel, shape
-    free = engine.free_bytes()
-    if free is None:
+    usable = free_on_device(engine, kernel.bytes_of(shape))
+    if usable == inf:
         return kernel, shape
-    usable = free - RESERVED_MEMORY
-    if kernel.fitted(shape, usable) is None:
+    if kernel.fitted(shape, int(usable)) is None:
         kernel = out_of_core.KERNEL
         shape = shape_of(kernel, facts.n, dtype, shape.nonnegative)
-    fitted = kernel.fitted(shape, usable)
+    fitted = kernel.fitted(shape, int(usable))
     if fitted is None:
-        most = kernel.largest_n(dtype, usable)
+        most = kernel.largest_n(dtype, int(usable))
         raise Refused(
-            f"{facts.n:,} vertices in {dtype} need more than the {memory(free)} of device memory that are free, "
+            f"{facts.n:,} vertices in {dtype} need more than the {memory(usable)} of device memory that are free, "
             f"even tile by tile; choose a graph of up to {most:,} vertices, or device cpu"
         )
     if kernel.streams is not None:

@@ -97,12 +97,3 @@ def on_host(array: Any, engine: Engine) -> np.ndarray:
     from fwtui_kernels.compiled.device import host_copy
 
     return host_copy(array, engine.stream)
-
-
-def put(row: np.ndarray, to: Any, engine: Engine) -> None:
-    """Copy a row into `to`, a host or a device array."""
-    if isinstance(to, np.ndarray):
-        to[...] = row
-    else:
-        to.copy_to_device(row, stream=engine.stream)
-        engine.synchronize()

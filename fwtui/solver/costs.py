@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
-from math import ceil, isqrt, log2
+from math import ceil, inf, isqrt, log2
 from typing import TYPE_CHECKING
 
 import psutil
@@ -80,6 +81,28 @@ def free_on_host() -> int:
     return max(0, psutil.virtual_memory().available - RESERVED_MEMORY)
 
 
+def free_on_device(engine: Engine, needed: float) -> float:
+    """Return the bytes of device memory that solve may use; infinite if programs use host memory.
+
+    If they are fewer than `needed`, collect garbage first: a traceback in it may hold the frames of earlier calls, and these hold
+    arrays.
+    """
+    free = engine.free_bytes()
+    if free is not None and free - RESERVED_MEMORY < needed:
+        gc.collect()
+        free = engine.free_bytes()
+    return inf if free is None else max(0, free - RESERVED_MEMORY)
+
+
+def check_device_room(engine: Engine, n: int, needed: int) -> None:
+    """Raise Refused if that many bytes for distances that stay on the GPU are not free there."""
+    if (free := free_on_device(engine, needed)) < needed:
+        raise Refused(
+            f"distances of {n:,} vertices on the GPU need {memory(needed)} of device memory, and {memory(free)} are free; "
+            "omit keep, or choose a smaller graph"
+        )
+
+
 def is_sparse(facts: EdgeFacts) -> bool:
     """Return whether the graph is large and sparse enough that another method may be faster than the dense plan."""
     return facts.n >= MIN_SPARSE and facts.edges <= MAX_DEGREE * facts.n
@@ -88,8 +111,7 @@ def is_sparse(facts: EdgeFacts) -> bool:
 def _fits(kernel: Kernel, shape: Shape, engine: Engine | None) -> bool:
     """Return whether the matrix and its copies fit in memory, on the engine's GPU or on the host."""
     if kernel.backend == "cuda":
-        free = engine.free_bytes() if engine is not None else None
-        return free is None or kernel.fitted(shape, free - RESERVED_MEMORY) is not None
+        return engine is None or kernel.bytes_of(shape) <= free_on_device(engine, kernel.bytes_of(shape))
     return _COPIES * shape.n**2 * shape.itemsize < psutil.virtual_memory().available - RESERVED_MEMORY
 
 

@@ -16,7 +16,6 @@ import numpy as np
 from fwtui.common import units
 from fwtui.common.cores import usable_cores
 from fwtui.common.errors import Refused
-from fwtui.common.malloc_arenas import RESERVED_MEMORY
 from fwtui.engine.engine import Engine
 from fwtui.engine.memory_check import check_memory
 from fwtui.graphs.adjacency import Adjacency, CsrRows, GivenGraph, LazyGraph
@@ -25,18 +24,16 @@ from fwtui.solver import compiled_code, graph_kernels
 from fwtui.solver.call import Call, Clock
 from fwtui.solver.choose import suited
 from fwtui.solver.compiled_code import compiled, on_device, on_host
+from fwtui.solver.costs import check_device_room, free_on_device
 from fwtui.solver.graph_kernels import BAD, DIAGONAL, EDGES, FRACTION, HIGH, LARGEST, LOW, MIN_LOOP, MISSING, ZEROS
 from fwtui.solver.host_graph import HostGraph
-from fwtui.solver.paths import TracedPredecessors
-from fwtui.solver.result import Result, Stats
 from fwtui.solver.solver_graph import SolverGraph
 from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import FLOATS, NO_EDGE, Buffers, Kernel, Program, Shape
 
 _ROUNDS = 3  # rounds of a search before its distances are checked; then twice as many, and so on
 _LOOKS, _FEW_LOOKS, _DENSE_LOOKS = 8, 4, 2  # checks, at most; the paths of a dense graph have few edges
-_MATRICES = 3  # maximum number of 32-bit matrices of a kernel, in addition to the graph
-_PADDING = 128
+_MATRICES = 2  # number of 32-bit matrices of a kernel, in addition to the graph
 _INDEX = 4  # bytes per vertex of an arc
 Piece = tuple[int, np.ndarray, np.ndarray]  # the first row of some, where they belong, and where the device's copy goes
 
@@ -54,7 +51,7 @@ class DeviceGraph(SolverGraph):
     def __init__(
         self, arrays: tuple[Any, ...], n: int, engine: Engine, origin: GivenGraph, resident: bool = False, keep: bool = False
     ):
-        self.engine, self._resident, self.keep_on_device = engine, resident, resident or keep
+        self.engine, self._resident = engine, resident
         self._arrays, self._dense = arrays, len(arrays) == 1
         self._blocks = max(1, min(n if self._dense else -(-len(arrays[-1]) // compiled_code.THREADS), compiled_code.BLOCKS))
         start = np.full(EDGES + 1, -np.inf)
@@ -62,7 +59,7 @@ class DeviceGraph(SolverGraph):
         survey_of = graph_kernels.survey_matrix if self._dense else graph_kernels.survey_arcs
         survey = self._filled(survey_of, self._blocks, start, *arrays, np.int32(n))
         low = -max(survey[LOW], survey[MIN_LOOP]) if survey[MIN_LOOP] > 0 else -survey[LOW]
-        super().__init__(origin, engine, facts_of(n, int(survey[EDGES]), low, survey[HIGH], survey[FRACTION]))
+        super().__init__(origin, engine, facts_of(n, int(survey[EDGES]), low, survey[HIGH], survey[FRACTION]), resident or keep)
         self.unclear = bool(survey[ZEROS] and not survey[MISSING])  # no edges, or edges of weight 0?
         self.bad = bool(survey[BAD])  # -inf, or an arc to or from a missing vertex
 
@@ -139,11 +136,15 @@ class DeviceGraph(SolverGraph):
         escaped = graph_kernels.escaped_matrix if self._dense else graph_kernels.escaped_arcs
         return bool(self._filled(escaped, self._blocks, np.zeros(1), *self._arrays, sets)[0])
 
-    def finished(self, distances: Any, far: float, wide: bool) -> Any:
+    def finished(self, distances: Any, far: float, wide: bool, reuse: bool) -> Any:
         """Return the distances on the device, or converted and copied to the host piece by piece."""
         n, to = self.n, np.dtype(np.float64 if wide else np.float32)
         if self.keep_on_device:
-            whole = self._empty((n, n), to)
+            if reuse and distances.shape == (n, n) and distances.dtype.itemsize == to.itemsize:
+                whole = distances.view(to)
+            else:
+                check_device_room(self.engine, n, n * n * to.itemsize)
+                whole = self._empty((n, n), to)
             self._leave(distances, 0, whole, n, far)
             self.engine.synchronize()
             return whole
@@ -183,15 +184,6 @@ class DeviceGraph(SolverGraph):
 
     def cells_here(self, shape: Shape) -> int:
         return 0 if self.keep_on_device else super().cells_here(shape)
-
-    def predecessors(self, distances: Any, exact: bool, traced: TracedPredecessors | None) -> Any:
-        before = super().predecessors(distances, exact, traced)
-        return on_device(before, self.engine) if self.keep_on_device else before
-
-    def result(self, distances: Any, predecessors: Any | None, stats: Stats) -> Result:
-        if not self.keep_on_device:
-            return super().result(distances, predecessors, stats)
-        return Result(on_device(distances, self.engine), predecessors, stats, self.origin.vertices)
 
     def enter(self, to: Any) -> None:
         """Write the graph, padded, into a kernel's device array; asynchronous."""
@@ -262,17 +254,21 @@ def _copied(matrix: Any, engine: Engine) -> Adjacency:
 def to_device(graph: GivenGraph, engine: Engine, clock: Clock, keep: bool = False) -> DeviceGraph | None:
     """Copy the graph to the engine's device; `keep`: leave its distances there.
 
-    None if the host must check it: the graph and its distances may not fit together, its values may not fit float64, or it may
-    not be a graph.
+    None if the host must check it: the graph and a kernel's matrices may not fit together, its values may not fit float64, or it
+    may not be a graph. Raises Refused if kept distances do not fit.
     """
     parts = graph.parts
     if parts is None:
         return None
     arrays = [parts] if isinstance(parts, np.ndarray) else list(parts)
-    free, size = engine.free_bytes(), sum(array.nbytes for array in arrays) + _MATRICES * 4 * (graph.n + _PADDING) ** 2
+    needed = sum(array.nbytes for array in arrays) + _MATRICES * 4 * graph.n**2
     if isinstance(parts, CsrRows):
-        size += _INDEX * len(parts.targets)
-    if not arrays[-1].size or (free is not None and size > free - RESERVED_MEMORY):
+        needed += _INDEX * len(parts.targets)
+    if keep:
+        check_device_room(engine, graph.n, needed)
+    elif needed > free_on_device(engine, needed):
+        return None
+    if not arrays[-1].size:
         return None
     clock.lap("prepare")
     with compiled(engine.target.backend):

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from fwtui.common.malloc_arenas import RESERVED_MEMORY
 from fwtui.engine.engine import Engine
 from fwtui.graphs import GRID
 from fwtui.graphs.bounds import exact_below, far_of
 from fwtui.graphs.graph import EdgeFacts
 from fwtui.solver.call import Clock
+from fwtui.solver.costs import free_on_device
 from fwtui.solver.paths import TracedPredecessors, share_of
 from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.paths.predecessors import Search, Terms, sources_for
@@ -48,8 +48,7 @@ def found_on_device(
     Call it within compiled().
     """
     terms = terms_of(facts, distances.dtype.name, largest)
-    free = engine.free_bytes()
-    room = np.inf if free is None else free - RESERVED_MEMORY - (4 * facts.n**2 if keep_on_device else 0)
+    room = free_on_device(engine, 0) - (4 * facts.n**2 if keep_on_device else 0)
     if terms is None or sources_for(facts.n, room) is None:
         return None
     search = Search(distances, weights, terms, engine.target.cc, engine.stream)

@@ -72,9 +72,7 @@ def _represented(graph: GivenGraph | DeviceArray, call: Call, engine: Engine) ->
         there = device_graph.to_device(graph, engine, call.clock, call.keep_on_device)
         if there is not None:
             return there
-        if call.keep_on_device:
-            raise Refused("the graph and its distances do not fit the GPU together; omit keep, or choose a smaller graph")
     assert isinstance(graph, GivenGraph)
     if engine is choose.CPU:
         call.clock.lap("set-up")
-    return HostGraph(graph, engine)
+    return HostGraph(graph, engine, keep=call.keep_on_device)

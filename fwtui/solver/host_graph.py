@@ -23,9 +23,9 @@ _DENSE_ROUNDS = 3  # rounds of a search in a dense matrix, whose paths have few 
 class HostGraph(SolverGraph):
     """Build the matrix that becomes the distances, in place if cells have the same width."""
 
-    def __init__(self, origin: GivenGraph, engine: Engine, facts: EdgeFacts | None = None):
-        """Take the graph; `facts` spares scanning it again."""
-        super().__init__(origin, engine, facts or origin.adjacency.facts)
+    def __init__(self, origin: GivenGraph, engine: Engine, facts: EdgeFacts | None = None, keep: bool = False):
+        """Take the graph; `facts` spares scanning it again. `keep`: copy its distances to the engine's device."""
+        super().__init__(origin, engine, facts or origin.adjacency.facts, keep)
 
     def reach(self, enough: float) -> tuple[float, bool]:
         return reach_of(self.origin.adjacency, enough)
@@ -60,7 +60,7 @@ class HostGraph(SolverGraph):
         sets = reached(distances[: self.n, : self.n], far)
         return any(leads_out(arcs.sources, arcs.targets, sets) for arcs in self.origin.adjacency.pieces())
 
-    def finished(self, distances: np.ndarray, far: float, wide: bool) -> np.ndarray:
+    def finished(self, distances: np.ndarray, far: float, wide: bool, reuse: bool) -> np.ndarray:
         return finished(distances, np.arange(self.n), self.n, far, wide)
 
 

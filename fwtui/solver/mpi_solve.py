@@ -279,7 +279,7 @@ class MpiGraph(HostGraph):
     def cells_here(self, shape: Shape) -> int:
         return self.n * shape.rows * sum(rank.host == 0 for rank in self.engine.ranks)
 
-    def finished(self, distances: Any, far: float, wide: bool) -> np.ndarray:
+    def finished(self, distances: Any, far: float, wide: bool, reuse: bool) -> np.ndarray:
         self.engine.on_all_ranks(Finish(far, wide))
         return self._work.distances
 

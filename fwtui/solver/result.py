@@ -27,12 +27,12 @@ class Stats:
     proof: str  # the proof that they fit it, or the sentence that sums were rounded
     exact: bool  # no sum of weights was rounded
     kernel: str
-    tile: int  # 0: no tiles
-    device: str  # "cpu" or "cuda"
-    devices: tuple[str, ...]  # names of the ranks that shared the matrix: "rank 0 (GPU 0)", ...; empty for one device
     # wall-clock seconds of the stages that ran, without gaps. Once per process: "set-up" (imports, the GPU's context) and
     # "compile" (or loading). Then "copy in", "prepare", "allocate", "kernels", "copy out" (with page faults), "paths"
     seconds: Mapping[str, float]
+    tile: int = 0  # 0: no tiles
+    device: str = "cpu"  # or "cuda"
+    devices: tuple[str, ...] = ()  # names of the ranks that shared the matrix: "rank 0 (GPU 0)", ...; empty for one device
     relaxations: int = 0  # relaxations of a sparse graph; 0 means n^3
     notes: tuple[str, ...] = ()  # on reading the graph: the weight column, and parallel edges
     reason: str = ""  # for the choice of the method; empty if there was no choice

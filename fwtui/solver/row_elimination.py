@@ -103,11 +103,7 @@ class RowElimination:
 
         graph, tree, begins, columns = self.graph, self.tree, self.ends.begins, self.ends.columns
         near, single = self.neighbours(choice.dtype), self._single_below(choice)
-        itemsize = np.dtype(choice.dtype).itemsize
-        rows_at_once = len(usable_cores()) * 64
-        check_rows_fit(
-            self.ends.shape, 4 if single else 8, tree.cells * itemsize + min(rows_at_once, len(begins)) * graph.n * itemsize
-        )
+        check_rows_fit(self.ends.shape, 4 if single else 8, self._bytes_of_work(choice.dtype))
         cells = factorise(tree, near)
         if not graph.facts.nonnegative and (loop := least_loop(tree, cells)) < 0:
             check_cycles(graph, graph.facts, np.array([loop]), choice.dtype)
@@ -149,9 +145,6 @@ class RowElimination:
             proof=choice.proof if exact else rounded(choice.dtype),
             exact=exact,
             kernel="elimination",
-            tile=0,
-            device="cpu",
-            devices=(),
             seconds=dict(call.clock.seconds),
             relaxations=int(eliminated + len(self.ends.begins) * swept),
             reason=reason,

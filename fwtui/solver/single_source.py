@@ -59,10 +59,6 @@ def solve_by_dijkstra(graph: Adjacency, ends: Ends, reason: str, call: Call) -> 
         distances[part] = found
     clock.lap("searches")
     exact = farthest < held_below(facts, "float64")
-    stats = Stats(
-        *(n, facts.edges, "float64", PROOF if exact else rounded("float64"), exact),
-        *("dijkstra", 0, "cpu", ()),
-        seconds=dict(clock.seconds),
-        reason=reason,
-    )
+    proof = PROOF if exact else rounded("float64")
+    stats = Stats(n, facts.edges, "float64", proof, exact, "dijkstra", dict(clock.seconds), reason=reason)
     return ends.result(distances, before, stats, graph)

@@ -123,7 +123,7 @@ def solve_one(
     If the call names a dtype, a kernel or devices, a kernel computes all distances. Otherwise the method with the least
     estimated time does: searches, an elimination, or a kernel. Raises Refused, Failed, and SciPy's NegativeCycleError.
     """
-    if rows is None and columns is None and isinstance(graph, GivenGraph):
+    if rows is None and columns is None and isinstance(graph, GivenGraph) and not call.keep_on_device:
         check_room(graph.n, "int16", call.predecessors)  # before memory is allocated for each vertex or edge
     least = min((len(some) for some in (rows, columns) if some is not None), default=None)
     if isinstance(graph, GivenGraph) and call.is_free:

@@ -22,8 +22,8 @@ from fwtui.graphs.graph import EdgeFacts
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.call import Call, Clock
 from fwtui.solver.choose import fitting, sparser
-from fwtui.solver.compiled_code import compiled, on_host, put
-from fwtui.solver.costs import PREDECESSOR, WIDE_DISTANCE, check_room, rank_bytes_per_cell
+from fwtui.solver.compiled_code import compiled, on_device, on_host
+from fwtui.solver.costs import PREDECESSOR, WIDE_DISTANCE, check_device_room, check_room, rank_bytes_per_cell
 from fwtui.solver.paths import Paths, TracedPredecessors
 from fwtui.solver.result import Result, Stats
 from fwtui_kernels.parts.elimination import relaxations
@@ -40,7 +40,8 @@ class KernelDistances(NamedTuple):
 
     side: SolverGraph
     distances: Any
-    trace: Callable[[float], TracedPredecessors | None]  # finds predecessors, if it can, knowing the greatest absolute distance
+    # finds predecessors there, if it can, from the greatest absolute distance; None if the device does not find any
+    trace: Callable[[float], TracedPredecessors | None] | None
 
 
 class SolverGraph(ABC):
@@ -50,13 +51,13 @@ class SolverGraph(ABC):
     """
 
     reason = ""  # for the choice of the kernel, if the graph decided
-    keep_on_device = False  # leave the distances on the device
 
-    def __init__(self, origin: GivenGraph, engine: Engine, facts: EdgeFacts):
+    def __init__(self, origin: GivenGraph, engine: Engine, facts: EdgeFacts, keep_on_device: bool = False):
         self.n = origin.n
         self.facts = facts
         self.engine = engine
         self.origin = origin
+        self.keep_on_device = keep_on_device
 
     def solve(self, call: Call) -> Result:
         """Solve by the named kernel, or the fastest. Raises Refused, and SciPy's NegativeCycleError."""
@@ -86,9 +87,9 @@ class SolverGraph(ABC):
             wide = dtype == "float64" or (dtype not in FLOATS and largest >= EXACT_INTEGER)
             if wide and dtype not in FLOATS:
                 _check_wide(self.n, self.cells_here(shape), call.predecessors)
-            distances = side.finished(distances, choice.far, wide)
+            distances = side.finished(distances, choice.far, wide, reuse=trace is None)
             clock.lap("copy out")
-            traced = trace(largest)
+            traced = None if trace is None else trace(largest)
         before = None
         if call.predecessors:
             before = self.predecessors(distances, exact, traced)
@@ -126,14 +127,12 @@ class SolverGraph(ABC):
         clock.take("kernels", timed(lambda: call.report_progress(next(launched) / len(plan))))
 
         def trace(largest: float) -> TracedPredecessors | None:
-            if weights is None:
-                return None
             from fwtui.solver.device_predecessors import found_on_device
 
             there = program.result(buffers, engine.stream)
             return found_on_device(there, weights, facts, largest, engine, self.keep_on_device, clock)
 
-        return KernelDistances(side, side.unload(program, buffers), trace)
+        return KernelDistances(side, side.unload(program, buffers), None if weights is None else trace)
 
     def choices(self, dtype: str | None) -> Iterator[Choice]:
         """Yield the types to try, or only that one. Raises Refused if it cannot be."""
@@ -145,7 +144,8 @@ class SolverGraph(ABC):
 
     def choose_kernel(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
         """Return the named kernel, or the best one, and its shape. Raises Refused if the result does not fit in memory."""
-        check_room(self.n, dtype, call.predecessors, low=self.facts.low, rank_bytes=rank_bytes_per_cell(dtype, self.engine))
+        if not self.keep_on_device or call.predecessors:
+            check_room(self.n, dtype, call.predecessors, low=self.facts.low, rank_bytes=rank_bytes_per_cell(dtype, self.engine))
         kernel, shape = fitting(call.named, self.facts, dtype, self.engine)
         kernel, shape, self.reason = sparser(call.named, self.origin, self.facts, kernel, shape, self.engine)
         return kernel, shape
@@ -178,8 +178,11 @@ class SolverGraph(ABC):
         return self.n**2
 
     @abstractmethod
-    def finished(self, distances: Any, far: float, wide: bool) -> Any:
-        """Return (n, n) distances in the form of Result: +inf for no path, 0 on the diagonal; float64 if `wide`, else float32."""
+    def finished(self, distances: Any, far: float, wide: bool, reuse: bool) -> Any:
+        """Return (n, n) distances in the form of Result: +inf for no path, 0 on the diagonal; float64 if `wide`, else float32.
+
+        With `reuse` they may overwrite those of the kernel.
+        """
 
     def predecessors(self, distances: Any, exact: bool, traced: TracedPredecessors | None) -> Any:
         """Return the predecessors of finished distances; `traced` are those that the GPU found."""
@@ -189,10 +192,19 @@ class SolverGraph(ABC):
         before, hidden = traced
         if len(hidden):
             for vertex, row in zip(hidden.tolist(), paths.by_dijkstra(hidden), strict=True):
-                put(row, before[vertex], self.engine)
+                if isinstance(before, np.ndarray):
+                    before[vertex] = row
+                else:
+                    before[vertex].copy_to_device(row, stream=self.engine.stream)
+            self.engine.synchronize()
         return before
 
     def result(self, distances: Any, predecessors: Any | None, stats: Stats) -> Result:
+        if self.keep_on_device:
+            arrays = (distances, predecessors)
+            check_device_room(self.engine, self.n, sum(a.nbytes for a in arrays if isinstance(a, np.ndarray)))
+            distances, predecessors = (on_device(array, self.engine) for array in arrays)
+            return Result(distances, predecessors, stats, self.origin.vertices)
         return Result(distances, predecessors, stats, self.origin.vertices, Paths(self.origin, distances, stats.exact))
 
 

@@ -386,9 +386,12 @@ class Kernel:
         """Return the shape with which a run fits into that many bytes of device memory; None if it does not fit."""
         if self.streams is not None:
             return self.streams(shape, free)
+        return shape if self.bytes_of(shape) <= free else None
+
+    def bytes_of(self, shape: Shape) -> int:
+        """Return the bytes of device memory for a run of a kernel that does not stream."""
         extra = 0 if shape.order is None else shape.order.extra_cells(shape.tile, shape.itemsize)
-        cells = (self.matrices + 1) * shape.rows * shape.padded + extra
-        return shape if cells * shape.itemsize <= free else None
+        return ((self.matrices + 1) * shape.rows * shape.padded + extra) * shape.itemsize
 
     def largest_n(self, dtype: str, free: int) -> int:
         """Return the maximum vertices, in whole tiles, with which a run fits into that many bytes of device memory."""

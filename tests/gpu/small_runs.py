@@ -19,7 +19,7 @@ from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.graphs.library_objects import lazy_of_object, of_object
 from fwtui.measure.run_context import RunContext
 from fwtui.measure.runner import Runner
-from fwtui.solver import choose
+from fwtui.solver import costs
 from fwtui.solver.call import Call
 from fwtui.solver.driver import answer
 from fwtui.stream.model import Model
@@ -100,7 +100,7 @@ def solve_capped(engine: Any, n: int) -> None:
     tile = min(out_of_core.KERNEL.tiles)
     free, engine.free_bytes = (
         engine.free_bytes,
-        lambda: choose.RESERVED_MEMORY + out_of_core.device_bytes(Shape(n=n, tile=tile, dtype="int32")),
+        lambda: costs.RESERVED_MEMORY + out_of_core.device_bytes(Shape(n=n, tile=tile, dtype="int32")),
     )
     try:
         result = answer(of_object(matrix), Call(dtype="int32"), engine)

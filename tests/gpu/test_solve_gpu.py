@@ -17,7 +17,7 @@ from fwtui.experiment.experiment import KINDS, Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.library_objects import lazy_of_object, of_object
-from fwtui.solver import choose, device_graph
+from fwtui.solver import choose, costs, device_graph
 from fwtui.solver.call import Call
 from fwtui.solver.driver import answer
 from fwtui.solver.host_graph import HostGraph
@@ -104,7 +104,7 @@ def test_distances_beyond_16_bits_are_detected_on_the_device(engine: Any, monkey
 @pytest.mark.parametrize("dtype", ["int16", "int32", "float32", "float64"])
 def test_under_a_cap_of_memory(engine: Any, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = random_matrix(3000, 5)
-    monkeypatch.setattr(engine, "free_bytes", lambda: choose.RESERVED_MEMORY + (max(8, 2 * ITEMSIZE[dtype]) << 20))
+    monkeypatch.setattr(engine, "free_bytes", lambda: costs.RESERVED_MEMORY + (max(8, 2 * ITEMSIZE[dtype]) << 20))
     result = answer(of_object(matrix), Call(dtype=dtype), engine)
     assert result.stats.kernel == "out-of-core" and (result.distances == by_scipy(matrix)).all()
 

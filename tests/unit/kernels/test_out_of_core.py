@@ -99,7 +99,7 @@ SIMULATED = """
 from simulated_solver import *
 from fwtui_kernels.streaming import out_of_core
 
-choose.RESERVED_MEMORY = 0
+costs.RESERVED_MEMORY = 0
 object.__setattr__(out_of_core.KERNEL, "tiles", (8, 16))
 for n, free, scale, low in ((34, 4000, 1, 1), (20, 4200, 500, 1), (20, 4200, 1, -2), (19, 4200, 0.5, 1), (20, 1 << 30, 1, 1)):
     engine.free_bytes = lambda: free

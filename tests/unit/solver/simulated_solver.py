@@ -14,7 +14,7 @@ from fwtui.engine.engine import HostEngine
 from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.library_objects import graph_of, lazy_of_object, of_object
 from fwtui.graphs.vertices import Vertices
-from fwtui.solver import call, choose, compiled_code, device_graph, device_predecessors, driver, host_graph, paths
+from fwtui.solver import call, choose, compiled_code, costs, device_graph, device_predecessors, driver, host_graph, paths
 from fwtui.solver.call import Call, Clock
 from fwtui.solver.driver import answer
 from fwtui_kernels import registry

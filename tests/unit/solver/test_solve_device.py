@@ -46,7 +46,7 @@ n = 12
 zeros = np.ma.array(np.zeros((n, n)))
 arcs = 4 * n * (n - 1)
 for free, sources in ((arcs, 128), (arcs - 1, None)):
-    engine.free_bytes = lambda: choose.RESERVED_MEMORY + device_bytes(n, BLOCK) + free
+    engine.free_bytes = lambda: costs.RESERVED_MEMORY + device_bytes(n, BLOCK) + free
     found.clear()
     result = driver.answer(of_object(zeros), Call(kernel="naive", predecessors=True), engine)
     assert found == ([] if sources else [n]), found

@@ -10,7 +10,7 @@ from test_solve import KINDS, least, random_arcs
 
 from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, Arcs
-from fwtui.solver import choose, paths, solver_graph
+from fwtui.solver import costs, paths, solver_graph
 from fwtui.solver.costs import check_room
 from fwtui.solver.solve import solve
 
@@ -101,9 +101,9 @@ class TestRoom:
         cycle[np.arange(n), (np.arange(n) + 1) % n] = 100_000
         whole = 8 * n * n
         for predecessors, needed in ((False, whole), (True, whole + 4 * n * n)):
-            pretend.free_memory(choose.RESERVED_MEMORY + needed)
+            pretend.free_memory(costs.RESERVED_MEMORY + needed)
             assert solve(cycle, predecessors=predecessors, device="cpu").distances.dtype == np.float64
-            pretend.free_memory(choose.RESERVED_MEMORY + needed - 1)
+            pretend.free_memory(costs.RESERVED_MEMORY + needed - 1)
             with pytest.raises(
                 Refused, match=r"from 2\^24 on need 64 bits, .* more, and .* are free.*dtype float32, which rounds"
             ):
@@ -114,7 +114,7 @@ class TestRoom:
     @pytest.mark.parametrize(
         ("n", "free", "weight", "said"),
         [
-            (300, choose.RESERVED_MEMORY + 12 * 384**2 - 1, 2.0**24, "300 vertices in int32 need 1.69 MiB"),  # float64 for all
+            (300, costs.RESERVED_MEMORY + 12 * 384**2 - 1, 2.0**24, "300 vertices in int32 need 1.69 MiB"),  # float64 for all
             (60_000, 1 << 30, 1.0, "60,000 vertices in int16 need"),
         ],
     )

@@ -33,13 +33,7 @@ def matrix(n: int, **asked: Any) -> np.ndarray:
 
 @pytest.mark.parametrize(
     "asked",
-    [
-        {"kind": "road"},
-        {"kind": "grid", "negative": 0.3},
-        {"kind": "power-law", "real": True},
-        {"density": 0.02},
-        {"low": 0, "high": 1},
-    ],
+    [{"kind": "road"}, {"kind": "grid", "negative": 0.3}, {"kind": "power-law", "real": True}, {"low": 0, "high": 1}],
     ids=str,
 )
 def test_rows_are_those_of_all_distances_by_either_way(asked: dict[str, Any]) -> None:
@@ -127,7 +121,6 @@ def test_searches_report_negative_cycles() -> None:
     [
         ({"sources": []}, "sources is empty"),
         ({"sources": [0, 9]}, "source 9 is outside 0 to 8; choose"),
-        ({"sources": [-1]}, "source -1 is outside"),
         ({"targets": ["1"]}, "'1' is text, but the vertices are numbers, 0 to 8; pass one without quotes"),
         ({"sources": [0], "devices": "cpu,cpu"}, "omit sources, or comm, devices and gather"),
         ({"sources": 3}, "sources is not a list of vertices"),
@@ -232,14 +225,11 @@ def test_an_elimination_widens_types_and_finds_negative_cycles() -> None:
         assert found.distances[2].tolist() == [np.inf] * 298 + [0, weight]
     with pytest.raises(Refused, match="some distances overflow int16"):
         solve(scipy.sparse.csr_array((np.full(n - 1, 100.0), (line, line + 1)), shape=(n, n)), sources=[0], dtype="int16")
-    graph = arcs(150, kind="grid").tolil()
-    graph[0, 1], graph[1, 0] = -3, 2
-    with pytest.raises(NegativeCycleError, match=r"negative cycle: (0 -> 1 -> 0|1 -> 0 -> 1)"):
-        solve(graph.tocsr(), sources=[140])
-    graph = arcs(150, kind="grid").tolil()
-    graph[7, 7] = -1
-    with pytest.raises(NegativeCycleError, match=r"negative cycle"):
-        solve(graph.tocsr(), sources=[140])
+    for pair, cycle in (((0, 1), r"(0 -> 1 -> 0|1 -> 0 -> 1)"), ((7, 7), "7 -> 7")):
+        graph = arcs(150, kind="grid").tolil()
+        graph[pair[::-1]], graph[pair] = 2, -3
+        with pytest.raises(NegativeCycleError, match=f"negative cycle: {cycle}"):
+            solve(graph.tocsr(), sources=[140])
 
 
 def arcs(n: int, **asked: Any) -> scipy.sparse.csr_array:
