@@ -1,13 +1,10 @@
-"""Long use of the dashboard in short time: python tests/soak.py [MINUTES] (10).
+"""Long use of the dashboard in short time: python tests/soak.py [MINUTES] (10). Not part of `make test`.
 
-A dashboard runs n = 64 about once a second; a replay is played again and again at 16x, and another in the page of a visitor of
-`fwtui serve`. First the dashboard makes as many runs as it holds, if that takes no more time than all that follows, and all go to
-every place and press every key in every size: what is held or laid out for the first time is no growth.
-Then they change places and sizes at random, open and close dialogs, and the dashboard leaves markers and names its session again
-and again. Every ten seconds it is written down what they take: memory and descriptors of each process, the number of processes,
-the time from a key to what it paints, and the size of the recording. A table says how each of these went on, and the exit code is
-1 where one does not stay flat: where its last quarter is above its second one by more than GROWTH, or the program has ended. No
-part of `make test`.
+A dashboard runs n = 64 about once a second; one replay plays at 16x in a terminal, another in a page of `fwtui serve`. First the
+dashboard makes WHOLE_RUNS runs, at most for MINUTES, and every screen, key and size is used once, so that first uses do not count
+as growth. Then screens, sizes, dialogs, markers and names of the session change at random. Every ten seconds memory, descriptors
+and number of the processes, the time from a key to its paint, and the size of the recording are noted. The exit code is 1 if the
+last quarter of a series exceeds its second quarter by more than GROWTH, or if a program has ended.
 """
 
 import asyncio
@@ -208,15 +205,11 @@ def soak(minutes: float, folder: Path) -> dict[Line, list[float]]:
                     chance.choice(acts)(terminal)
                 rest(0.4)
                 calm(dashboard)
-            if turn % 60 == 30:  # its session is kept under another name, and a marker is left
+            if turn % 60 == 30:  # save the session under another name, and add a marker
                 calm(dashboard)
-                dashboard.press(b"R")
-                dashboard.rest(1.0)
-                dashboard.press(f"soak {turn}\r".encode())
-                dashboard.rest(1.0)
-                dashboard.press(b"m")
-                dashboard.rest(1.0)
-                dashboard.press(b"here\r")
+                for keys in (b"R", f"soak {turn}\r".encode(), b"m", b"here\r"):
+                    dashboard.press(keys)
+                    dashboard.rest(1.0)
             if time.monotonic() > looked + EVERY:
                 looked = time.monotonic()
                 look()

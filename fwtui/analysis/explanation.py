@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, compare, other_name
 from fwtui.analysis.cpu import cpu_facts, describe_cpu
+from fwtui.analysis.disturbances import timers_distort
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.phase_table import OWNER, TIMERS, UNKNOWN, UNMEASURED, Bottleneck, counters_of, phase_rows, slowest_line
 from fwtui.analysis.rank_timing import describe_waiting, number_word
@@ -42,7 +43,7 @@ class Explanation(NamedTuple):
 
     change: str = ""  # against the baseline
     limiter: Bottleneck | None = None  # bottleneck of the slowest phase
-    phase: str = ""  # title and share of that phase, if there are several
+    phase: str = ""  # title and share of that phase, if there are several; no share if the timers lengthened it too much
     missing: str = ""  # COUNTERS or LIMITS, if they would name the bottleneck
     busy_with: str = ""  # instructions that keep a unit busy far below the peak rate of relaxations
     exchange: str = ""  # time that ranks lose by exchanging panels
@@ -83,7 +84,8 @@ def explain(entrant: ComparedRun, baseline: ComparedRun | None) -> Explanation:
         missing = COUNTERS if run.backend == "cuda" else LIMITS if unmeasured else ""
     phase = ""
     if slowest is not None and len(lines) > 1 and lines[-1].seconds:
-        phase = f"the {slowest.title} phase ({100 * slowest.seconds / lines[-1].seconds:.0f} % of the time)"
+        share = f" ({100 * slowest.seconds / lines[-1].seconds:.0f} % of the time)"
+        phase = f"the {slowest.title} phase{'' if timers_distort(run) else share}"
     limit = limit_of(model, run)
     busy = limiter is not None and "instruction" in limiter.what and "% busy" in f"{limiter.because}{limiter.busy}"
     far = busy and limit is not None and limit.share is not None and limit.share < MIN_PEAK_SHARE

@@ -29,7 +29,7 @@ NOTHING = (None,) * len(HOST)
 # kinds that change one run and nothing else
 ONLY_OF_A_RUN = frozenset(events.OfRun.__subclasses__()) - {events.RunStarted, events.CodeSamples}
 GPM_WINDOW = 0.2  # a GPM reading is an average over up to this many seconds before it
-POWER_WINDOW = 1.0  # NVML averages power over the same kind of window
+WINDOWS = {"gpu_power_watts": 1.0, "gpu_utilisation": 0.2}  # NVML averages these over up to as many seconds
 # attributes of a model whose values are replaced and never changed
 _REPLACED = ("index", "t", "header", "devices", "measured", "last_gpu", "current", "fault", "end", "unknown", "codes")
 _GROWING = ("of_host", "log", "markers")  # lists that only grow, like the readings
@@ -342,8 +342,7 @@ def _differing(before: Checkpoint, after: Checkpoint) -> int:
 
 def averaged_over(name: str) -> float:
     """Return the maximum number of seconds before a reading over which the quantity is averaged."""
-    gpm = GPM_WINDOW if events.QUANTITIES[name].source == GPM else 0.0
-    return POWER_WINDOW if name == "gpu_power_watts" else gpm
+    return GPM_WINDOW if events.QUANTITIES[name].source == GPM else WINDOWS.get(name, 0.0)
 
 
 def within(readings: Sequence[events.Telemetry], start: float, end: float) -> Sequence[events.Telemetry]:

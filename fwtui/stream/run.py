@@ -205,17 +205,18 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         """The per-phase times in the kernel's order; empty for a simulated run."""
         return () if self.instrumented_repetition is None else self.timed(self.instrumented_repetition.parts)
 
+    def phase_title(self, key: str) -> str:
+        """Return the title of a phase; for any other kernel function its name."""
+        return next((phase.title for phase in self.phase_names if phase.key == key), key)
+
     def timed(self, parts: tuple[events.Part, ...]) -> tuple[PhaseTime, ...]:
         """Return parts of the instrumented repetition with titles and shares; empty for a simulated run."""
         if self.simulated:
             return ()
-        titles = {p.key: p.title for p in self.phase_names}
         total = sum(p.seconds for p in parts) or 1.0
         amounts = PhaseTime._fields[4:]
         return tuple(
-            PhaseTime(
-                p.phase, titles.get(p.phase, p.phase), p.seconds, p.seconds / total, *(getattr(p, name) for name in amounts)
-            )
+            PhaseTime(p.phase, self.phase_title(p.phase), p.seconds, p.seconds / total, *(getattr(p, name) for name in amounts))
             for p in parts
         )
 
@@ -374,7 +375,8 @@ def _few(event: P) -> P:
     return event if len(event.parts) <= MAX_PHASES else replace(event, parts=event.parts[:MAX_PHASES])
 
 
-RENAMED = {"Several GPUs": "Distributed", "rest": "remainder"}  # titles of kernels and phases in older recordings
+# titles of kernels and phases in older recordings
+RENAMED = {"Several GPUs": "Distributed", "Register tile": "Tile in registers", "rest": "remainder"}
 
 
 def started(event: events.RunStarted, before: Run | None = None) -> Run:

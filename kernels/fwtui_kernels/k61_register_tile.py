@@ -9,7 +9,7 @@ from fwtui_kernels.parts import blocked
 
 KERNEL = blocked.optimized(
     id="register-tile",
-    title="Register tile",
+    title="Tile in registers",
     papers=("B. Lund, J. W. Smith, A Multi-Stage CUDA Kernel for Floyd-Warshall, 2010, section 4.1",),
     build=partial(program, in_registers=True),
     summary="The tile being updated is in registers; shared memory holds only the two panel tiles.",

@@ -1,8 +1,7 @@
 """Time to open a one-hour session and to paint a jump in it: python tests/benchmarks/scrubbing.py [JUMPS] [HOURS].
 
-The goals are 0.5 s to open and a p95 of 0.1 s from a jump to its frame, with one hour at 10 Hz and sixty runs. The session
-is synthetic and says so in its title. On a busy machine the CPU time says more than the clock. A benchmark, not a test: it
-asserts nothing.
+The goals are 0.5 s to open and a p95 of 0.1 s from a jump to its frame, with one synthetic hour at 10 Hz and sixty runs. The
+processor time hardly depends on other work. A benchmark: it asserts nothing.
 """
 
 import asyncio

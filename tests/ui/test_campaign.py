@@ -14,8 +14,9 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.reproduction_screen import ClaimsScreen, whole
+from fwtui.tui.app.reproduction_screen import whole
 from fwtui.tui.export.screens import screen_text
+from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.frame.palette import Command
 from fwtui.tui.run.live_screen import RunScreen
 
@@ -47,7 +48,7 @@ async def test_a_reproduction_runs_is_recorded_and_ends_with_its_claims(
 ) -> None:
     async with opened(dashboard) as pilot:
         command(dashboard, "Reproduce: sing, quick").run()
-        shown = await until(pilot, ClaimsScreen)
+        shown = await until(pilot, Dialog)
         assert [e.kernel for e in live.started] == ["serial", "scipy"]
         assert "SF1" in shown and "here: no GPU" in shown
         await press(pilot, "end")
@@ -61,7 +62,7 @@ async def test_a_reproduction_runs_is_recorded_and_ends_with_its_claims(
         loaded = reader.load(path)
         assert loaded.complete and loaded.header.title == "reproduce sing --quick"
         command(dashboard, "Claims: sing").run()
-        assert "SF1" in await until(pilot, ClaimsScreen)
+        assert "SF1" in await until(pilot, Dialog)
 
 
 async def test_cancel_ends_the_whole_reproduction(dashboard: FwtuiApp, live: FakeLive, short: None, tmp_path: Path) -> None:
@@ -81,7 +82,7 @@ async def test_cancel_ends_the_whole_reproduction(dashboard: FwtuiApp, live: Fak
         loaded = reader.load(next((tmp_path / "data").rglob("*reproduce-sing*.jsonl")))
         ended = [line.event for line in loaded.lines if isinstance(line.event, events.RunDone)]
         assert loaded.complete and [e.outcome for e in ended] == ["cancelled"], "the run's end is in the recording"
-        assert not isinstance(dashboard.screen, ClaimsScreen), "what was cancelled is not answered"
+        assert not isinstance(dashboard.screen, Dialog), "what was cancelled is not answered"
 
 
 async def test_counters_are_requested_and_shown(dashboard: FwtuiApp, live: FakeLive) -> None:
@@ -107,7 +108,7 @@ async def test_claims_use_the_whole_recording_at_any_position(replay_of) -> None
         assert len(whole(app.view).runs) == len({e.run for e in others if isinstance(e, events.RunStarted)}) > 0
         assert not app.view.model.runs, "the view stays where it is"
         command(app, "Claims: sing").run()
-        shown = await until(pilot, ClaimsScreen)
+        shown = await until(pilot, Dialog)
         assert "SF1" in shown and "here: no GPU" in shown
 
 

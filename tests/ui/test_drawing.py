@@ -93,11 +93,13 @@ def test_a_small_share_is_not_drawn_as_nothing() -> None:
     assert drawn == {None: "────", 0.0: "────", 0.001: "╸───", 0.5: "━━──", 0.7: "━━━─", 1.4: "━━━━"}
 
 
-def test_a_long_title_drops_the_checksum_before_the_size() -> None:
-    long = "Blocked, own tile in global memory"
-    s = subject(scenes.gpu_session()[:2] + scenes.run(1, 1.0, scenes.experiment("katz-kider"), title=long))
-    assert f"{long} · n 4096" in run_text.title(s, 80).plain and "checksum" not in run_text.title(s, 80).plain
-    assert f"{long} · n 4096" in run_text.title(s, 100).plain and "checksum" in run_text.title(s, 100).plain
+def test_checksum_and_seed_are_details() -> None:
+    s = subject(scenes.gpu_session()[:2] + scenes.run(1, 1.0, scenes.experiment("katz-kider"), title="Katz-Kider"))
+    for details, words in ((False, []), (True, ["checksum", "seed"])):
+        s = s._replace(details=details)
+        shown = [run_text.title(s, 300), *run_text.checked(s, 300)]
+        assert [word for word in ("checksum", "seed") if any(word in one.plain for one in shown)] == words
+    assert "weights" in run_text.title(s, 300).plain
 
 
 @pytest.mark.parametrize(
@@ -108,8 +110,7 @@ def test_a_sampled_verification_shows_its_number_of_rows_or_cells(cells: int, wo
     verdict = events.Verdict(t=0, run=0, verdict="verified", how="compared", cells=cells, checksum="9f3c2a77b18d40e1")
     s = subject([scenes.header(), *scenes.run(1, 1.0, scenes.experiment("naive"), verdict=verdict)])
     assert run_labels.outcome(s.run) == f"✓ verified{words}"
-    assert run_text.title(s, 100).plain.endswith(f"  ✓ verified{words} · checksum 9f3c…e1")
-    assert run_text.title(s, 57).plain.endswith(f"  ✓ verified{words}" + " · checksum 9f3c…e1" * (not words))
+    assert run_text.title(s, 57).plain.endswith(f"  ✓ verified{words}")
     assert "rows" not in run_labels.outcome(replace(s.run, verdict=scenes.verdict("wrong", "wrong at (0, 1)")))
 
 

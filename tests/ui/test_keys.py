@@ -345,3 +345,4 @@ async def test_an_open_list_searches_letters_and_leaves_digits_and_capitals_to_t
         assert isinstance(dashboard.focused, HistoryTable)
         shown = await keyed(pilot, "e", "space")
         assert "naive (GPU)" in shown, "it cannot run here"
+        assert not {"q", "r", "m", "e"} & {*shown.splitlines()[-1].split()}, "these letters search the list now"

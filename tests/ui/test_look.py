@@ -288,12 +288,3 @@ async def test_presenter_mode_opens_the_live_form_by_a_key(live: FakeLive) -> No
         assert total.value == "20.0 ms" and live.started
         await press(pilot, "e")
         assert "Enter or ^r runs it" in screen_text(app)
-
-
-async def test_presenter_mode_marks_unreliable_figures(replay_of: Replay) -> None:
-    run = scenes.run(1, 1.0, scenes.experiment("naive"), verdict=scenes.verdict("wrong", "3 cells differ"))
-    app = replay_of([scenes.header(), scenes.GPU, *run])
-    app.look = Appearance(presenter=True)
-    async with opened(app):
-        assert all(digits.has_class("-is_unreliable") for digits in app.screen.query(Digits) if digits.value)
-        assert "unreliable: INCORRECT" in screen_text(app)

@@ -7,7 +7,9 @@ import pytest
 from recorded_sessions import SESSION
 
 from fwtui.analysis.causes import hints, stall_gains
+from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.disturbances import timers_distort
+from fwtui.analysis.explanation import explain
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.phase_table import LAUNCHES, PEAK_ERROR, UNKNOWN, phase_rows, roofs_of
 from fwtui.analysis.warps import ELIGIBLE, main_samples, percentages
@@ -58,6 +60,9 @@ def test_numbers_of_one_name_are_equal_and_parts_add_up(path: Path) -> None:
         assert run.seconds is not None
         more = total > run.seconds and units.duration(total) != units.duration(run.seconds)
         assert (f"sum {units.duration(total)}" in head) == (f"sum {units.duration(total)}" in table) == more, path.name
+        short = str([one.plain for one in run_text.key_numbers(subject(run, model), 80)])
+        assert (f"sum {units.duration(total)}" in short) == more, "a low screen explains it too"
+        assert "% of the time" not in explain(ComparedRun(model, run), None).phase or not timers_distort(run)
 
 
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name.split(".")[0])

@@ -300,7 +300,7 @@ async def test_a_place_that_always_fails_is_reported_and_the_others_work(
     async with opened(survivor) as pilot:
         with monkeypatch.context() as patched:
             patched.setattr(ExplainScreen, "show", fails)
-            survivor.crash_log = CrashLog(most_drawn=1)
+            patched.setattr(crash_log, "MAX_DRAWN", 1)
             shown = await go(pilot, "4")
             assert isinstance(survivor.screen, FailedPlace) and "This screen cannot be shown: IndexError" in shown
             await proceed(pilot, "1")
@@ -318,18 +318,20 @@ async def test_an_error_before_the_first_frame_is_one_sentence(
     assert survivor.return_code == 1
 
 
-def test_the_details_are_bounded(tmp_path: Path) -> None:
+def test_the_details_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crash_log, "MAX_FILES", 2)
+    monkeypatch.setattr(crash_log, "MAX_LOGGED", 3)
     crash_log.folder().mkdir(parents=True)
     for old in ("20200101-000000-1", "20200102-000000-1"):
         (crash_log.folder() / f"{old}.txt").touch()
-    kept = CrashLog(most_files=2, most_errors=3)
+    kept = CrashLog()
     said = [kept.write(ValueError(f"error {number}")) for number in range(5)]
     assert sorted(file.name for file in crash_log.folder().iterdir()) == ["20200102-000000-1.txt", kept.path.name]
     assert kept.path.read_text().count("ValueError: error") == 3
     assert said[0] == f"ValueError; details in {kept.path}" and "5 errors so far" in said[-1]
-    (tmp_path / "file").touch()
-    no_file = tmp_path / "file" / "x.txt"
-    assert [CrashLog(no_file).write(error) for error in (ValueError(), Refused("a sentence"))] == ["ValueError", "a sentence"]
+    unwritable = CrashLog()
+    unwritable.path = kept.path / "x.txt"
+    assert [unwritable.write(error) for error in (ValueError(), Refused("a sentence"))] == ["ValueError", "a sentence"]
 
 
 async def test_a_removed_screen_is_not_updated(dashboard: FwtuiApp) -> None:

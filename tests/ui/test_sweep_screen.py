@@ -27,7 +27,7 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.charts.figure import sign
 from fwtui.tui.frame.dialogs import FormScreen
 from fwtui.tui.sweep.live_screen import USUAL, LiveSweepScreen, SweepDraft
-from fwtui.tui.sweep.map_and_curves import DotPlot, HeatMap, HeatMapSubject, figure
+from fwtui.tui.sweep.map_and_curves import SHADES, DotPlot, HeatMap, HeatMapSubject, figure, legend
 from fwtui.tui.sweep.screen import RecordedSweepScreen
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Option
@@ -291,6 +291,17 @@ def test_no_map_is_too_odd_to_be_drawn() -> None:
     for (width, cursor), odd in product(asked, (None, squares, of_runs(model, "kernel"), of_runs(Model()))):
         assert len(dots.draw(HeatMapSubject(odd, "time", cursor, 4), width)) <= 4
     assert figure(None, "rate", None, 0).empty and len(figure(squares, "time", None, 0).series) == 3
+
+
+@pytest.mark.parametrize(("slowest", "levels"), [(0.25, "█▒░"), (0.001, "█▓░")])
+def test_the_shades_of_a_map_are_logarithmic_if_its_speeds_differ_much(slowest: float, levels: str) -> None:
+    tiles = ((8, 1.0), (16, slowest**-0.5), (32, 1 / slowest))
+    told = [scenes.run(tile, tile / 8, scenes.experiment("katz-kider", tile=tile), seconds=taken) for tile, taken in tiles]
+    squares, heat = of_runs(model_of([scenes.header(), scenes.GPU, *scenes.merged(*told)])), HeatMap(bool, print)
+    assert squares is not None
+    drawn = "".join(one.plain for one in heat.draw(heat.subject._replace(squares=squares, height=9), 60))
+    assert sorted({sign for sign in drawn if sign in SHADES.strip()}) == sorted(levels)
+    assert ("logarithmic over 1,000x" in legend(squares)) == (slowest == 0.001)
 
 
 def test_efficiencies_are_drawn_with_the_ideal() -> None:

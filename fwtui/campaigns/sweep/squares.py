@@ -56,6 +56,12 @@ class Squares(NamedTuple):
         return max((speed(run) for run in self.runs if run.counts), default=None)
 
     @property
+    def speed_range(self) -> float:
+        """Return the highest / the lowest speed of the valid runs; 1 without any."""
+        speeds = [speed(run) for run in self.runs if run.counts]
+        return max(speeds) / min(speeds) if speeds else 1.0
+
+    @property
     def best_place(self) -> tuple[int, int]:
         """Return row and column of the fastest run; the first square if some have not run yet or no run is valid."""
         squares = {(row, column): s for row, row_of in enumerate(self.rows) for column, s in enumerate(row_of.squares)}

@@ -37,15 +37,8 @@ def folder() -> Path:
 class CrashLog:
     """The errors of this program, in one file that the first error creates."""
 
-    def __init__(
-        self,
-        path: Path | None = None,
-        most_files: int = MAX_FILES,
-        most_errors: int = MAX_LOGGED,
-        most_drawn: int = MAX_DRAWN,
-    ) -> None:
-        self.path = path or folder() / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.getpid()}.txt"
-        self._most_files, self._most_errors, self._most_drawn = most_files, most_errors, most_drawn
+    def __init__(self) -> None:
+        self.path = folder() / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.getpid()}.txt"
         self._count = 0
         self._failed: dict[str, list[float]] = {}  # when each place failed
 
@@ -54,12 +47,12 @@ class CrashLog:
         self._count += 1
         now = datetime.now(UTC).isoformat(timespec="seconds")
         name = str(error) if isinstance(error, Refused | Failed) else type(error).__name__
-        if self._count > self._most_errors:
-            return f"{name}; {self._count} errors so far, details of the first {self._most_errors} in {self.path}"
+        if self._count > MAX_LOGGED:
+            return f"{name}; {self._count} errors so far, details of the first {MAX_LOGGED} in {self.path}"
         with suppress(OSError):  # a full disk, or a read-only program
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if self._count == 1:
-                for old in sorted(self.path.parent.glob("*.txt"))[: 1 - self._most_files]:
+                for old in sorted(self.path.parent.glob("*.txt"))[: 1 - MAX_FILES]:
                     old.unlink()
             with self.path.open("a", encoding="utf-8", errors="backslashreplace") as file:
                 versions = f"fwtui {__version__}, Textual {textual_version}, Python {platform.python_version()}"
@@ -72,7 +65,7 @@ class CrashLog:
         now = time.monotonic()
         recent = [*(then for then in self._failed.get(place, ()) if now - then < WITHIN), now]
         self._failed[place] = recent
-        return len(recent) > self._most_drawn
+        return len(recent) > MAX_DRAWN
 
 
 class FailedPlace(Frame):

@@ -26,12 +26,8 @@ SCALES = ((True, ", quick", "smaller sizes, within a minute"), (False, "", "all 
 Rows = Sequence[tuple[Content, str]]
 
 
-class ClaimsScreen(Dialog):
-    """The claims of one paper with their answers, the rule, and the skipped experiments."""
-
-
 def answers(name: str, model: Model) -> tuple[str, Rows]:
-    """Evaluate one paper's claims; return the title and the rows of a ClaimsScreen."""
+    """Evaluate one paper's claims; return the title and the rows: claims, rule, skipped experiments."""
     paper, frozen = papers()[name], model.frozen()  # this may run in a thread while the model grows
     found, rows = evidence_of(frozen, paper), list[tuple[Content, str]]()
     for claim in paper.claim:
@@ -98,4 +94,4 @@ class Documents:
 
     def _show(self, found: tuple[str, Rows]) -> None:
         self._show_message("")
-        self._app.push_screen(ClaimsScreen(found[0], ScrollableText(found[1])))
+        self._app.push_screen(Dialog(found[0], ScrollableText(found[1])))

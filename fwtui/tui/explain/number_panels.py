@@ -9,7 +9,7 @@ from typing import NamedTuple
 from textual.content import Content
 
 from fwtui.analysis.cpu import MEMORY, CpuFacts, level_name, vectors
-from fwtui.analysis.disturbances import sum_notes
+from fwtui.analysis.disturbances import sum_notes, timers_distort
 from fwtui.analysis.phase_table import PhaseRow, Roofs, formula
 from fwtui.analysis.rank_timing import rank_times
 from fwtui.common import units
@@ -26,10 +26,10 @@ COLUMNS = (("launches", 9), ("relax", 8), ("bytes", 10), (ROOFLINE, 14), (MEASUR
 NARROW = ((ROOFLINE, 15), (MEASURED, 10), (SHARE, 15), (GAIN, 9))  # the bottlenecks are listed below the table
 TITLE, NARROW_TITLE = 14, 12
 WIDE_CELLS = 100
-HOW = (
-    "roofline time = max(bytes / peak bandwidth, relaxations / peak rate), bytes from the kernel's cost model",
-    "at most: speedup of the run if this phase took its roofline time",
-)
+HOW = {  # definitions of columns
+    ROOFLINE: "roofline time = max(bytes / peak bandwidth, relaxations / peak rate), bytes from the kernel's cost model",
+    GAIN: "at most: speedup of the run if this phase took its roofline time",
+}
 CPU_HEAD = line(("CORES AND CACHES  ", f"{STRONG} $text-primary"))
 CPU_LABEL = 10
 MAX_NAMED = 6  # instructions of a loop
@@ -42,7 +42,7 @@ class PhaseTableSubject(NamedTuple):
     roofs: Roofs
     lines: tuple[PhaseRow, ...]
     missing: str  # roofs that are not measured
-    formulas: bool = True  # show the calculation of each roofline time
+    formulas: bool = False  # show the calculation of each roofline time
 
 
 class PhaseTable(TextPanel[PhaseTableSubject | None]):
@@ -60,7 +60,8 @@ class PhaseTable(TextPanel[PhaseTableSubject | None]):
         columns, title = (COLUMNS, TITLE) if wide else (NARROW, NARROW_TITLE)
         # a column without any value is omitted
         total = sum(one.seconds for one in subject.lines if one.key or len(subject.lines) == 1)
-        texts = [_texts(one, total) for one in subject.lines]
+        # the timers made the times of a distorted run, so nothing bounds its speedup
+        texts = [_texts(one, total) | ({GAIN: units.ABSENT} if timers_distort(run) else {}) for one in subject.lines]
         columns = [(name, cells) for name, cells in columns if any(text[name] != units.ABSENT for text in texts)]
         used = title + sum(cells for _, cells in columns) + 2
         names = "".join(f"{name:>{cells}}" for name, cells in columns)
@@ -68,8 +69,7 @@ class PhaseTable(TextPanel[PhaseTableSubject | None]):
         struck = "strike" if run_labels.is_unreliable(run) else ""
         room = width - used if wide else 0
         rows += [_row(*both, title, columns, room, struck) for both in zip(subject.lines, texts, strict=True)]
-        if any(name == ROOFLINE for name, _ in columns):
-            rows += hanging_indent("", 0, HOW, width, MUTED)
+        rows += hanging_indent("", 0, [HOW[name] for name, _ in columns if name in HOW], width, MUTED)
         for one in subject.lines:
             formulas = [formula(subject.roofs, one)] if subject.formulas and one.roofline_seconds is not None else []
             if one.key and (formulas or not wide):
@@ -87,7 +87,6 @@ class PhaseTable(TextPanel[PhaseTableSubject | None]):
 def _head(run: Run, width: int) -> Content:
     left = line(("SPEED OF LIGHT  ", f"{STRONG} $text-primary"))
     text, style = run_labels.verdict(run)
-    text = text.split(f" · {run_labels.CHECKSUM}")[0]
     room = width - left.cell_length - len(text) - 4
     what = f"run {run.id}  {run_labels.describe_kernel(run, max(room - 8, 8))}"
     return justify(line(left, (what, STRONG)), line((text, style)), width)
@@ -125,10 +124,10 @@ def _row(
 
 
 class CpuSubject(NamedTuple):
-    """A run on a CPU, and one of its kernel functions."""
+    """A run on a CPU, and one of its kernel functions, with the title of its phase."""
 
     run: int
-    op: str
+    title: str
     facts: CpuFacts
     loop: CpuLoop | None
     limit: float | None  # measured peak rate of all cores, relaxations/s
@@ -140,7 +139,7 @@ class CpuPanel(TextPanel[CpuSubject | None]):
     NOTHING = (CPU_HEAD,)
 
     def draw(self, subject: CpuSubject, width: int) -> Sequence[Content]:
-        head, facts = line(CPU_HEAD, (subject.op, STRONG)), subject.facts
+        head, facts = line(CPU_HEAD, (subject.title, STRONG)), subject.facts
         rows = [head, *line((subject.why, STRONG)).wrap(width)] if subject.why else [head]
         if facts.busy is not None and facts.cores:
             text = f"{facts.busy:.1f} of {facts.cores} busy"

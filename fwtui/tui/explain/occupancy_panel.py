@@ -133,8 +133,7 @@ class OccupancyPanel(Vertical):
         achieved = evidence.sm_occupancy if evidence is not None else None
         subject = OccupancySubject(run.backend == "cuda", capability, found, achieved) if run is not None else None
         self.query_one(OccupancyLines).show(subject)
-        titles = {one.key: one.title for one in run.phase_names} if run is not None else {}
-        phase = titles.get(found.op, found.op) if found is not None else ""
+        phase = run.phase_title(found.op) if run is not None and found is not None else ""
         title = line(("OCCUPANCY  ", f"{STRONG} $text-primary"), (phase, STRONG))
         self.query_one("#block", Static).update(title)
         block = subject.block if subject is not None else None

@@ -260,7 +260,7 @@ class ExplainScreen(Frame):
         lines = phase_rows(model, run) if run is not None else ()
         if self.look.details:
             lines = tuple(one._replace(limiter=one.limiter.sourced) for one in lines)
-        formulas = bool(single) or self.has_class("-high")
+        formulas = self.look.details
         table = PhaseTableSubject(run, roofs_of(model, run), lines, reason, formulas) if run is not None else None
         self.query_one(PhaseTable).show(table)
         self.query_one(CountersTable).show(run if single == "counters" else None)
@@ -347,7 +347,7 @@ class ExplainScreen(Frame):
         roofs, limits = roofs_of(self.model, run), self.model.measured.get(run.device)
         why = explain(ComparedRun(self.model, run), None)._replace(cpu="").sentence(sourced=self.look.details)
         levels = limits.levels if limits is not None else ()
-        return CpuSubject(run.id, op, facts, of_phase(run.loops, op), roofs.relaxations_per_second, levels, why)
+        return CpuSubject(run.id, run.phase_title(op), facts, of_phase(run.loops, op), roofs.relaxations_per_second, levels, why)
 
     @property
     def ops(self) -> list[str]:

@@ -77,13 +77,16 @@ class WarpSubject(NamedTuple):
 
     run: Run
     op: str
-    title: str  # title of its phase
     samples: WarpSamples | None
     listing: Listing | None
     chosen: int  # index into hotspots
     occupancy: Occupancy | None
     issue_limit: float | None  # relaxations per second
     gains: Mapping[str, float]  # stall reason -> upper bound of the run's speedup without it
+
+    @property
+    def title(self) -> str:
+        return self.run.phase_title(self.op)
 
     @property
     def place(self) -> int:
@@ -113,10 +116,9 @@ class WarpSubject(NamedTuple):
 def warp_subject(model: Model, run: Run, op: str, place: int) -> WarpSubject:
     """Collect the PC samples, source and occupancy of a kernel function of the run."""
     samples = next((samples for samples in run.warps if samples.op == op and samples.samples), None)
-    title = {phase.key: phase.title for phase in run.phase_names}.get(op, op)
     occupancy = next((one for one in run.occupancies if one.op == op), None)
     gains = stall_gains(model, run, op) if samples is not None else {}
-    return WarpSubject(run, op, title, samples, run.listing(op), place, occupancy, issue_rate(model, run, samples), gains)
+    return WarpSubject(run, op, samples, run.listing(op), place, occupancy, issue_rate(model, run, samples), gains)
 
 
 def sign(reasons: dict[str, int]) -> tuple[str, str]:

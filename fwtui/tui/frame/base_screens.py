@@ -121,8 +121,8 @@ class Sized(_Any):
         names = shown_keys(self.app, *rebound([row], self.look.keymap))
         if row.place not in ("", getattr(self, "PLACE", "")):
             return f"{self.key_of(f'place.{row.place}')} then {names[0]}"
-        field = self.focused
-        free = [key for key in names if field is None or len(key) > 1 or not field.check_consume_key(key, key)]
+        fields = self.focused.ancestors_with_self if self.focused is not None else ()
+        free = [key for key in names if len(key) > 1 or not any(field.check_consume_key(key, key) for field in fields)]
         if free or name == "back":
             return (free or names)[0]
         return f"{self.key_of('back')} {names[0]}"

@@ -289,7 +289,8 @@ class RunPanel(VerticalScroll, can_focus=False):
             part.show(subject)
             part.set_class(not part.lines, "-empty")
         self.query_one(Figures).show(subject)
-        # after the run the picture has one colour, and source lines take its place
-        has_source = any(self.query_one(part, RunSection).lines for part in (".hot", ".code"))
-        self.query_one("#picture").set_class(has_source and not (motion or screen.has_class("-presenting")), "-done")
+        # after the run the picture has one colour, except for those of ranks; source lines take its place
+        is_plain = run is not None and run.state != "running" and not run.ranks
+        hides = is_plain or any(self.query_one(part, RunSection).lines for part in (".hot", ".code"))
+        self.query_one("#picture").set_class(hides and not (motion or screen.has_class("-presenting")), "-done")
         self.query_one(MatrixPicture).show(run, model.t, motion)

@@ -165,8 +165,8 @@ class SessionScreen(Frame):
         self._show_runs()
 
     def _show_runs(self) -> int:
-        width = self.app.size.width - 2
-        return self.query_one(HistoryTable).show(self.model, self.view.baseline_of, width, self._order, self._filter)
+        width, details = self.app.size.width - 2, self.look.details
+        return self.query_one(HistoryTable).show(self.model, self.view.baseline_of, width, self._order, self._filter, details)
 
     def action_sort_runs(self) -> None:
         """Sort the table of runs by the next of ORDERS."""

@@ -31,6 +31,7 @@ MEASURES: dict[str, Callable[[float | None], str]] = {
     "of best": units.percent,
 }
 SHADES = " ░▒▓█"
+MIN_LOG_RANGE = 10.0  # highest / lowest speed from which the shades are logarithmic; linear ones would be blank for most squares
 SIGNS = {WAITING: "·", RUNNING: "…", LEFT_OUT: "-"}
 CELL, GAP = 9, 1  # cells of a square and between two of them
 MAX_CELL, MAX_ALL = 16, 20  # of a square under the name of a kernel: where not all columns have room, and where they have
@@ -52,7 +53,7 @@ class HeatMapSubject(NamedTuple):
 
 
 class HeatMap(GridCursor, TextPanel[HeatMapSubject], can_focus=True):
-    """A square is as strongly coloured as its rate is near the best, and says its number; the same again by its shade."""
+    """A map of runs: each square has the number of a run, and a shade and a colour by its speed."""
 
     ALLOW_SELECT = False
     DEFAULT_CSS = "HeatMap { height: 1fr; min-height: 3; }"
@@ -144,7 +145,8 @@ class HeatMap(GridCursor, TextPanel[HeatMapSubject], can_focus=True):
         head = f"{signs}{head:>{name - len(signs)}}" if len(signs) + len(head) < name else f"{cut_middle(head, name):>{name}}"
         signed = squares.across.name == "kernel"
         lines = [line((head, MUTED), *(piece for v in values for piece in (" " * GAP, *_head(v, signed, cell))))]
-        best, room = squares.best_speed, name - SIGN * any(one.kernel for one in squares.rows)
+        best, spread = squares.best_speed, squares.speed_range
+        room = name - SIGN * any(one.kernel for one in squares.rows)
         for index, row_squares in list(enumerate(squares.rows))[top : top + height]:
             here = index == row
             pieces: list[Piece] = [
@@ -153,7 +155,7 @@ class HeatMap(GridCursor, TextPanel[HeatMapSubject], can_focus=True):
             ]
             for place, square in list(enumerate(row_squares.squares))[first : first + count]:
                 marked = here and place == column and self.has_focus
-                pieces += [" " * (GAP + cell - CELL), *_square(square, subject.measure, best, marked)]
+                pieces += [" " * (GAP + cell - CELL), *_square(square, subject.measure, best, spread, marked)]
             lines.append(line(*pieces))
         return lines
 
@@ -203,15 +205,33 @@ def _head(value: str, kernel: bool, cell: int) -> list[Piece]:
     return [" " * (room - len(text)), *_signed(value if kernel else ""), (text, MUTED)]
 
 
-def _square(square: Square, measure: str, best: float | None, marked: bool) -> list[Piece]:
+def shade_share(speed_share: float, spread: float) -> float:
+    """Return the shade (0 to 1) of a share of the best speed: the share, or logarithmic if the speeds differ by MIN_LOG_RANGE.
+
+    The logarithmic shade of the slowest run is one level of SHADES, not blank.
+    """
+    if spread < MIN_LOG_RANGE or not speed_share:
+        return min(speed_share, 1.0)
+    least = 1 / (len(SHADES) - 1)
+    return least + (1 - least) * Scale(1 / spread, 1.0, log=True).share(min(speed_share, 1.0))
+
+
+def legend(squares: Squares) -> str:
+    """Describe the shades of a map."""
+    spread = squares.speed_range
+    return f"shade: speed, logarithmic over {units.gain(spread)}" if spread >= MIN_LOG_RANGE else "shade: share of the best speed"
+
+
+def _square(square: Square, measure: str, best: float | None, spread: float, marked: bool) -> list[Piece]:
+    """Return the pieces of a square; `spread` is highest / lowest speed of the map."""
     run = square.run
     if square.state != ENDED or run is None:
         return [(f"{SIGNS.get(square.state, ' '):>{CELL}}", "reverse" if marked else MUTED)]
-    share = speed(run) / best if best and not run_labels.is_unreliable(run) else 0.0
+    share = shade_share(speed(run) / best, spread) if best and not run_labels.is_unreliable(run) else 0.0
     text = measured(run, measure, best)
     struck = "strike " if run_labels.is_unreliable(run) and run.rate else ""
     shade = SHADES[min(len(SHADES) - 1, int(share * (len(SHADES) - 1) + 0.5))]
-    colour = f"on $primary {round(10 + 50 * min(share, 1.0))}%" if share else ""
+    colour = f"on $primary {round(10 + 50 * share)}%" if share else ""
     style = "reverse" if marked else colour
     return [(shade, style), (f"{text:>{CELL - 2}}", f"{struck}{style}".strip()), (" ", style)]
 

@@ -25,9 +25,9 @@ from fwtui.tui.frame.saving import Table
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import View
 from fwtui.tui.run.run_panel import RunPanel
-from fwtui.tui.sweep.map_and_curves import MEASURES, DotPlot, HeatMap, figure
+from fwtui.tui.sweep.map_and_curves import MEASURES, DotPlot, HeatMap, figure, legend
 from fwtui.tui.widgets import run_labels, run_text
-from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, Update, line, whole_clauses
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, Update, justify, line, whole_clauses
 
 STATUS_BAR = 24  # cells of the bar
 MIN_CURVES, MIN_DOTS = 12, 4  # lines without which they are not shown beside a map on a low screen
@@ -49,22 +49,26 @@ LOOKS = (
 )
 
 
-class Status(TextPanel[tuple[Sweep | None, object]]):
-    """How far the sweep is. The second part of its subject changes while the sweep stays the same object."""
+class Status(TextPanel[tuple[Sweep | None, str, object]]):
+    """The progress of a sweep, and the legend of the map; the last part of the subject changes while the sweep progresses."""
 
-    def draw(self, subject: tuple[Sweep | None, object], width: int) -> Sequence[Content]:
-        sweep = subject[0]
-        if sweep is None:
-            return [line(("runs of this session", MUTED))]
-        total = len(sweep.grid.order)
-        state = "sweeping" if sweep.going else "done" if sweep.done == total else "stopped"
-        pieces: list[Piece] = [(f"{state:<10}", "$primary" if sweep.going else STRONG)]
-        pieces += run_text.meter(sweep.done / total if total else None, min(STATUS_BAR, max(4, width - 60)))
-        pieces.append(f"{sweep.done:>5} of {total}")
-        pieces.append((f"   {units.clock(sweep.queue.spent)} of {units.clock(sweep.queue.seconds)}", MUTED))
-        if sweep.left_out:
-            pieces.append((f"   {len(sweep.left_out)} left out", "$text-warning"))
-        return [line(*pieces)]
+    def draw(self, subject: tuple[Sweep | None, str, object], width: int) -> Sequence[Content]:
+        sweep, legend, _ = subject
+        status = line(*_progress(sweep, width)) if sweep is not None else line(("runs of this session", MUTED))
+        fits = status.cell_length + 3 + len(legend) <= width
+        return [justify(status, line((legend, MUTED)), width) if fits else status]
+
+
+def _progress(sweep: Sweep, width: int) -> list[Piece]:
+    total = len(sweep.grid.order)
+    state = "sweeping" if sweep.going else "done" if sweep.done == total else "stopped"
+    pieces: list[Piece] = [(f"{state:<10}", "$primary" if sweep.going else STRONG)]
+    pieces += run_text.meter(sweep.done / total if total else None, min(STATUS_BAR, max(4, width - 60)))
+    pieces.append(f"{sweep.done:>5} of {total}")
+    pieces.append((f"   {units.clock(sweep.queue.spent)} of {units.clock(sweep.queue.seconds)}", MUTED))
+    if sweep.left_out:
+        pieces.append((f"   {len(sweep.left_out)} left out", "$text-warning"))
+    return pieces
 
 
 class SweepScreen(Frame):
@@ -96,7 +100,7 @@ class SweepScreen(Frame):
     PANEL = "#said"
     MOVES = ("Map of runs", (*DOWN, *ACROSS, CHOOSE))
     WORDS = (
-        ("square", "a run: the fuller and the more coloured, the nearer its rate is to the best one here"),
+        ("square", "a run: the fuller and the more coloured, the faster; shades are logarithmic if speeds differ by 10x or more"),
         ("· … -", "waiting, running, left out (it cannot run here, or would take longer than the time that is left)"),
         ("‹ n › ↑3 ↓4", "columns and rows for which there is no room; the arrows go there"),
         ("n^2.98", "exponent of n with which time grows, by least squares over at least four sizes; ± its standard error"),
@@ -115,7 +119,7 @@ class SweepScreen(Frame):
         with Horizontal(id="body"):
             yield from self.left()
             with Vertical(id="right"):
-                yield Status((None, ()))
+                yield Status((None, "", ()))
                 with Vertical(id="charts"):
                     yield HeatMap(self._moved, self._choose)
                     with ContentSwitcher(initial="curves", id="lines"):
@@ -159,7 +163,7 @@ class SweepScreen(Frame):
 
     def show(self) -> None:
         squares = self.squares()
-        self.query_one(Status).show((self.view.sweep, self.state()))
+        self.query_one(Status).show((self.view.sweep, legend(squares) if squares is not None else "", self.state()))
         self.query_one(HeatMap).take(squares, self.measure)
         self._say_where()
         self.query_one("#found", Update).show(self._sentences(squares))
@@ -242,7 +246,8 @@ class SweepScreen(Frame):
     def action_measure(self) -> None:
         measures = [*MEASURES]
         self._measure = measures[(measures.index(self.measure) + 1) % len(measures)]
-        self.show_message(f"squares show {'the rate in relaxations/s' if self._measure == 'rate' else self._measure}")
+        titles = {"rate": "rates in relaxations/s", "of best": "shares of the best speed"}
+        self.show_message(f"the map shows {titles.get(self._measure, 'times')}")
 
     def action_view(self) -> None:
         self.toggle_class("-curves")

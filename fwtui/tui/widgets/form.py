@@ -39,6 +39,10 @@ class FieldSelect(Select[str]):
             self.set_options(_options(row))
         self.disabled = len(row.choices or ()) < 2
 
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        """Return True for the letters that search the open list, so that the footer does not show their actions."""
+        return self.expanded and character is not None and character.isalpha() and character.islower()
+
     def on_key(self, event: Key) -> None:
         if not self.expanded or event.character is None or not event.character.isalnum():
             return

@@ -13,16 +13,15 @@ from fwtui.stream.stages import doing
 
 GOOD, BAD, WARN, CALM = "$text-success", "$text-error", "$text-warning", "dim"
 ENDED_EARLY = {"cancelled": ("- cancelled", CALM), "failed": ("✗ failed", BAD), "refused": ("✗ refused", BAD)}
-CHECKSUM = "checksum "
 
 
 def describe_graph(e: Experiment) -> str:
-    """Describe the input graph: density 0.3 · weights 1..16 · seed 7, or the name of the file."""
+    """Describe the input graph: density 0.3 · weights 1..16, or the name of the file."""
     if e.file:
         return e.file.rsplit("/", 1)[-1]
     negative = f"negative {e.negative:g}" if e.negative else ""
     parts = (_linked(e, "density"), f"weights {e.low:g}..{e.high:g}", "real" * e.real, negative, "connected" * e.connected)
-    return " · ".join(filter(None, (*parts, f"seed {e.seed}")))
+    return " · ".join(filter(None, parts))
 
 
 def _linked(e: Experiment, density: str) -> str:
@@ -74,10 +73,6 @@ def _summary(e: Experiment, density: str, tile: str, dtype: str) -> str:
     return " · ".join(filter(None, parts))
 
 
-def checksum(text: str) -> str:
-    return f"{text[:4]}…{text[-2:]}" if len(text) > 8 else text
-
-
 def cycle(vertices: tuple[int, ...]) -> str:
     """Format a cycle as 3 → 7 → 3, shortened in the middle if it is long."""
     way = [str(v) for v in vertices]
@@ -107,9 +102,7 @@ def verdict(run: Run, part: bool = True) -> tuple[str, str]:
     if found.verdict == "verified":
         if run.simulated:
             return f"✓ {simulated(run)}", GOOD
-        parts = ["✓ verified", describe_sampled_check(run) if part else ""]
-        parts.append(f"{CHECKSUM}{checksum(found.checksum)}" if found.checksum else "")
-        return " · ".join(filter(None, parts)), GOOD
+        return " · ".join(filter(None, ("✓ verified", describe_sampled_check(run) if part else ""))), GOOD
     if found.verdict == "negative cycle":
         through = cycle(found.cycle)
         return "↻ negative cycle" + (f" through {through}" if through else ""), WARN

@@ -172,10 +172,20 @@ class HistoryTable(RunTable):
         return int(self.key) if self.key else None
 
     def show(
-        self, model: Model, baseline_of: Callable[[Run], Run | None], width: int, order: str = NEWEST, query: str = ""
+        self,
+        model: Model,
+        baseline_of: Callable[[Run], Run | None],
+        width: int,
+        order: str = NEWEST,
+        query: str = "",
+        details: bool = False,
     ) -> int:
-        """Show at most MAX_ROWS runs in that order, only those that match the query; return the number of matches."""
-        found = sorted((run for run in model.runs.values() if matches(run, query)), key=lambda run: (ORDERS[order](run), -run.id))
+        """Show at most MAX_ROWS runs in that order, only those that match the query; return the number of matches.
+
+        A refused run has no numbers: it is shown only while it is the newest one, or with `details`.
+        """
+        listed = (run for run in model.runs.values() if details or run.state != "refused" or run.id == model.current)
+        found = sorted((run for run in listed if matches(run, query)), key=lambda run: (ORDERS[order](run), -run.id))
         shown = found[:MAX_ROWS]
         rows = {str(run.id): (run, baseline_of(run), model.devices, model.measured) for run in shown}
         self.agree(history_columns(width, shown), rows, lambda row: history_cells(row[0], model, row[1]))

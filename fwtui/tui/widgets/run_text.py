@@ -121,9 +121,6 @@ def title(s: RunSubject, width: int) -> Content:
     most = max(width - 24, 12)
     back = "" if s.latest else f"  ({s.back_key}: newest)"
     number = f"RUN {run.id}  "
-    which = len(number) + len(run_labels.kernel_and_size(run)) + len(back) + 2
-    if len(result) > min(most, width - which):
-        result = result.split(f" · {run_labels.CHECKSUM}")[0]
     right = line((result, style)).truncate(most, ellipsis=True)
     subject = run_labels.describe_kernel(run, max(width - right.cell_length - len(number) - len(back) - 2, 12))
     return justify(line((number, f"{STRONG} $text-primary"), (subject, STRONG), (back, MUTED)), right, width)
@@ -193,7 +190,7 @@ def key_numbers(s: RunSubject, width: int) -> list[Content]:
     lines: list[Content] = []
     if run.phases:
         times = [f"{p.title} {units.duration(p.seconds)} ({units.percent(p.share)})" for p in run.phases]
-        lines += hanging_indent("per-phase times", NARROW_LABEL + 1, times, width, most=2)
+        lines += hanging_indent("per-phase times", NARROW_LABEL + 1, [*times, *sum_notes(run)[1:2]], width, most=2)
     requested, dram = share_of_peak(run, s.device), s.evidence.dram_utilisation if s.evidence is not None else None
     if run.bandwidth is not None:
         of_peak = f", {units.percent(requested)} of peak" if requested is not None else ""
@@ -306,11 +303,9 @@ def outside(s: RunSubject, width: int) -> list[Content]:
     if run.simulated:
         return []
     lines: list[Content] = []
-    if (instrumented_repetition := run.instrumented_repetition) is not None:
-        parts = [
-            f"{units.duration(instrumented_repetition.seconds)}{' in a CUDA graph' if instrumented_repetition.captured else ''}"
-        ]
-        parts += [f"median of {instrumented_repetition.passes:,}"] * (instrumented_repetition.passes > 1)
+    if (timed := run.instrumented_repetition) is not None:
+        parts = [f"{units.duration(timed.seconds)}{' in a CUDA graph' * timed.captured}"]
+        parts += [f"median of {timed.passes:,}"] * (timed.passes > 1)
         struck = "strike" if run_labels.is_unreliable(run) else ""
         lines += hanging_indent("instrumented rep.", label_cells(width), [*parts, *instrumentation(run)], width, struck)
     parts = []
@@ -403,7 +398,8 @@ def checked(s: RunSubject, width: int) -> list[Content]:
     run = s.run
     lines: list[Content] = []
     if run.verdict is not None and run.verdict.how:
-        lines += hanging_indent("check", label_cells(width), [run.verdict.how], width)
+        checksum = [f"checksum {run.verdict.checksum}"] * bool(s.details and run.verdict.checksum)
+        lines += hanging_indent("check", label_cells(width), [run.verdict.how, *checksum], width)
     if run.graph is not None:
         g = run.graph
         parts = [units.vertices(g.vertices), units.counted(g.edges, "edge")]
