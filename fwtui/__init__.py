@@ -20,10 +20,10 @@ __all__ = [
 ]
 # imported on first use, because they import NumPy, which slows down the command line
 _LATER = {
-    "run": "fwtui.api.running",
-    "load": "fwtui.api.session",
-    "kernels": "fwtui.api.session",
-    "Session": "fwtui.api.session",
+    "run": "fwtui.commands.api.running",
+    "load": "fwtui.commands.api.session",
+    "kernels": "fwtui.commands.api.session",
+    "Session": "fwtui.commands.api.session",
     "solve": "fwtui.solver.solve",
     "shortest_path": "fwtui.solver.scipy_interface",
     "Result": "fwtui.solver.result",

@@ -1,7 +1,7 @@
 import os
 from collections.abc import Iterable, Mapping
 
-from fwtui.api.session import Session, kernels, load
+from fwtui.commands.api.session import Session, kernels, load
 from fwtui.common.errors import Failed, Refused
 from fwtui.solver.result import Result
 from fwtui.solver.scipy_interface import shortest_path

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from weakref import finalize
 
-from fwtui.api.options import parse
-from fwtui.api.session import Session
+from fwtui.commands.api.options import parse
+from fwtui.commands.api.session import Session
 from fwtui.commands.run import add_run_options, requested_experiments, run_one, settle_all
 from fwtui.commands.support.recording_options import close_session, live_session
 from fwtui.commands.support.stderr_reporter import StderrReporter, show_progress

@@ -24,7 +24,7 @@ from recorded_sessions import GOLDEN
 
 import fwtui
 from fwtui.__main__ import main
-from fwtui.api import running
+from fwtui.commands.api import running
 from fwtui.commands.completion import arguments
 from fwtui.commands.run import add_run_options
 from fwtui.stream import codec, events

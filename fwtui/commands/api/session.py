@@ -16,8 +16,8 @@ from fwtui.analysis.columns import TableRow, texts
 from fwtui.analysis.export import rows_of_runs
 from fwtui.analysis.html import escaped, session_html
 from fwtui.analysis.report import result
-from fwtui.api.options import parse
 from fwtui.commands import export
+from fwtui.commands.api.options import parse
 from fwtui.commands.support.printing import runs
 from fwtui.common import units
 from fwtui.common.atomic_file import atomic_write
