@@ -78,7 +78,14 @@ class Runner:
         by_phase = self._distances = None
         outcome, message = "done", ""
         try:
-            by_phase = self._measure(context, samples, brief)
+            with self.ready(context) as (key, graph, repetitions):
+                one = repetitions.warm_up() if context.kernel.compiles or not brief else experiment.budget
+                if engine.timed:
+                    repetitions.run_timed(samples, guess=one)
+                self._verify(context, key, graph, repetitions.unload())
+                context.check()
+                if engine.timed and not brief:
+                    by_phase = repetitions.run_instrumented()
         except Cancelled:
             engine.synchronize()
             outcome, message = "cancelled", "cancelled"
@@ -134,16 +141,6 @@ class Runner:
             context.engine.synchronize()
             raise
         return _of_run(context.run, distances, graph, fletcher64(distances))
-
-    def _measure(self, context: RunContext, samples: statistics.Samples, brief: bool) -> float | None:
-        """Send all events between RunStarted and RunDone; fill `samples`, return the total of the instrumented repetition."""
-        with self.ready(context) as (key, graph, repetitions):
-            one = repetitions.warm_up() if context.kernel.compiles or not brief else context.experiment.budget
-            if context.engine.timed:
-                repetitions.run_timed(samples, guess=one)
-            self._verify(context, key, graph, repetitions.unload())
-            context.check()
-            return repetitions.run_instrumented() if context.engine.timed and not brief else None
 
     @contextmanager
     def ready(self, context: RunContext) -> Iterator[tuple[Key, GraphInput, Repetitions]]:
