@@ -12,9 +12,8 @@ from fwtui.campaigns.queue import Queue, Runner
 from fwtui.common.child_process import ModuleProcess
 from fwtui.common.errors import Refused
 from fwtui.common.temporary_folder import temporary_folder
-from fwtui.experiment.experiment import FULL_CHECK, Experiment, Settled, as_it_ran, changed, identity
-from fwtui.live import counters
-from fwtui.live.protocols import RunSession
+from fwtui.experiment.experiment import FULL_CHECK, Experiment, Settled, changed, identity
+from fwtui.live.protocols import RunSession, finish
 from fwtui.stream import events
 from fwtui.stream.requests import SaveRequest
 from fwtui_kernels import registry
@@ -65,8 +64,10 @@ class Reproduction:
                 self._report(f"no counters of {spec}: {missing}")
                 continue
             self._report(f"counters of {spec}, n {run.n}")
-            if why := counters.record_counters(self._live, run.id, as_it_ran(run.experiment, run.device)):
-                return self._report(f"no counters: {why}")
+            self._live.count(run.id)
+            finish(self._live)
+            if not self._live.model.runs[run.id].counted:  # a notice gives the reason
+                return
 
     def _wanted(self) -> Iterator[Settled | None]:
         """Yield the experiments that this machine can run, each after the last one is over; None while a file is written."""

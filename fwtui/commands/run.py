@@ -32,7 +32,7 @@ from fwtui.common.exit_codes import NOT_RECORDED, OK, SIGNALLED, USAGE, WORKER_D
 from fwtui.common.signals import Stopped, on_signals
 from fwtui.common.text import quoted, sanitise
 from fwtui.experiment.experiment import Experiment, Settled, kernel_named
-from fwtui.live import counters
+from fwtui.live.counters import PROFILED
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
 from fwtui.machine import hardware
@@ -120,13 +120,26 @@ def run_one(live: Live, experiment: Settled, args: argparse.Namespace, outlet: O
 
     Raises Stopped if the stream is closed.
     """
-    code = _run_one(live, experiment, outlet)
+
+    def check_reader() -> None:
+        if outlet is not None and outlet.unread:
+            raise Stopped(signal.SIGPIPE)
+
+    before = live.model.current
+    live.start(experiment)
+    finish(live, check_reader)
     run = live.model.run
-    if args.counters and run is not None and run.state == "done":
-        _count(live, experiment, run.id)
-    if args.answers and run is not None and run.state == "done":
+    if run is None or run.id == before:
+        return WORKER_DIED
+    if args.counters and run.state == "done":
+        _count(live, run.id)
+    if args.answers and run.state == "done":
         answer(live, run.id)
-    return code
+    if run.wrong:
+        return WRONG
+    if run.state == "failed" and run.fault is None and run.experiment.code:  # the error in a user's kernel
+        return USAGE
+    return {"done": OK, "refused": USAGE, "cancelled": OK}.get(run.state, WORKER_DIED)
 
 
 def _outlet(live: Live, args: argparse.Namespace) -> Outlet:
@@ -180,26 +193,6 @@ def _run_all(live: Live, settled: list[Settled], args: argparse.Namespace, outle
     return worst or recorded
 
 
-def _run_one(live: Live, experiment: Settled, outlet: Outlet | None) -> int:
-    """Run an experiment to its end and return its exit code. Raises Stopped if the stream is closed."""
-
-    def check_reader() -> None:
-        if outlet is not None and outlet.unread:
-            raise Stopped(signal.SIGPIPE)
-
-    before = live.model.current
-    live.start(experiment)
-    finish(live, check_reader)
-    run = live.model.run
-    if run is None or run.id == before:
-        return WORKER_DIED
-    if run.wrong:
-        return WRONG
-    if run.state == "failed" and run.fault is None and run.experiment.code:  # the error in a user's kernel
-        return USAGE
-    return {"done": OK, "refused": USAGE, "cancelled": OK}.get(run.state, WORKER_DIED)
-
-
 def answer(live: Live, run: int) -> None:
     """Write the run's distance summary into the session, or report to stderr why there is none."""
     if live.model.runs[run].answers is None:  # small graphs always have them
@@ -216,10 +209,14 @@ def answer(live: Live, run: int) -> None:
         print_message(f"run {run} has no distance summary: {found_answers.note}")
 
 
-def _count(live: Live, experiment: Settled, run: int) -> None:
-    """Write the run's hardware counters into the session, or report to stderr why there are none."""
+def _count(live: Live, run: int) -> None:
+    """Write the run's hardware counters into the session; a notice gives the reason if there are none."""
     show_progress(f"profiling run {run}")
-    why = counters.record_counters(live, run, experiment)
-    print_message(
-        f"run {run} has no counters: {why}" if why else f"run {run} has counters ({counters.PROFILED}); --json shows them"
-    )
+    try:
+        live.count(run)
+    except Refused as refusal:
+        print_message(str(refusal))
+        return
+    finish(live)
+    if live.model.runs[run].counted:
+        print_message(f"run {run} has counters ({PROFILED}); --json shows them")

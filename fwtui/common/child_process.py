@@ -245,28 +245,40 @@ def request_line(request: Struct | bytes) -> bytes:
 Process = TypeVar("Process", bound=ChildProcess)
 
 
-class Standby(Generic[Process]):
-    """A process started ahead of its work, so that imports and other setup are finished when a request arrives.
+class Supervised(Generic[Process]):
+    """One child process at a time: started ahead of its work or with it, and replaced after its end.
 
-    Each process is taken once. It waits for a request on its stdin, and ends when stdin is closed.
+    `start` starts a process; `start_error` is the reason why prepare() could not.
     """
 
     def __init__(self, start: Callable[[], Process]):
         self._start = start
-        self._waiting: Process | None = None
+        self.child: Process | None = None
+        self.start_error = ""
+
+    def running(self) -> Process:
+        """Return the process, started unless it runs. Raises OSError."""
+        if self.child is None or self.child.exit_code is not None:
+            self.close()
+            self.child = self._start()
+        return self.child
 
     def prepare(self) -> None:
-        """Start a waiting process. The calling thread must outlive it (fwtui.common.signals.end_with_parent)."""
-        if self._waiting is None or self._waiting.exit_code is not None:
-            with suppress(OSError):  # take() reports the reason
-                self._waiting = self._start()
+        """Start the process unless it runs. The calling thread must outlive it (fwtui.common.signals.end_with_parent)."""
+        try:
+            self.running()
+            self.start_error = ""
+        except OSError as error:
+            self.start_error = str(error)
 
     def take(self) -> Process:
-        """Return the waiting process, or start one. Raises OSError."""
-        waiting, self._waiting = self._waiting, None
-        return waiting if waiting is not None and waiting.exit_code is None else self._start()
+        """Return the process, which the caller now owns. Raises OSError."""
+        child, self.child = self.running(), None
+        return child
 
-    def close(self) -> None:
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None:
-            waiting.reap()
+    def close(self, grace: float = 0.0) -> Process | None:
+        """End the process within that many seconds, and return it: its owner may take its last output."""
+        child, self.child = self.child, None
+        if child is not None:
+            child.close(grace)
+        return child

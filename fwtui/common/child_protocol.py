@@ -77,7 +77,7 @@ def serve(
 ) -> NoReturn:
     """Handle the requests in order; return after the last one, or after the first that fails.
 
-    `ready()` is called before the first request (see Standby). Refused prints its sentence on stderr; MemoryError prints
+    `ready()` is called before the first request (see Supervised). Refused prints its sentence on stderr; MemoryError prints
     `too_large`. A handler that raises SystemExit ends the process through the interpreter's normal shutdown.
     """
     parent = Parent(quiet)

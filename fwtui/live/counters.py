@@ -23,7 +23,6 @@ from fwtui.common.text import sanitise
 from fwtui.experiment.experiment import Settled, kernel_named
 from fwtui.experiment.user_kernel_registry import path_of
 from fwtui.live import ncu
-from fwtui.live.protocols import RunSession
 from fwtui.machine import hardware
 from fwtui.stream import events
 from fwtui.stream.requests import ProfiledLaunch, ProfileRequest
@@ -99,17 +98,6 @@ def measure(experiment: Settled, stop: Event | None = None, most_seconds: float 
     if reason or tool is None:
         return reason or ncu.ABSENT
     return _profile(tool, experiment, stop or Event(), most_seconds)
-
-
-def record_counters(live: RunSession, run: int, experiment: Settled) -> str:
-    """Profile a run's kernels and send their counters to the session; return the reason for missing counters, else empty."""
-    with live.without_sampler():
-        counters = measure(experiment)
-    if isinstance(counters, str):
-        return counters
-    for op, values in counters.items():
-        live.emit(events.Counters(t=live.now, run=run, op=op, values=dict(values)))
-    return ""
 
 
 def counter_text(metric: Metric, values: Counters) -> str:
@@ -207,7 +195,7 @@ class CounterProfile:
     def events(self, t: float) -> list[events.Event]:
         """Return the outcome as events: the counters and a notice, or a notice with the reason for none."""
         if self.outcome is None or isinstance(self.outcome, str):
-            return [events.Notice(t=t, level="warning", text=f"no counters of run {self.run}: {self.outcome}")]
+            return [events.Notice(t=t, level="warning", text=f"run {self.run} has no counters: {self.outcome}")]
         counted = [events.Counters(t=t, run=self.run, op=op, values=dict(values)) for op, values in self.outcome.items()]
         return [*counted, events.Notice(t=t, level="info", text=f"the counters of run {self.run} are ready")]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from threading import Event, Thread
 
-from fwtui.common.child_process import ChildProcess, describe_exit, module_command
+from fwtui.common.child_process import ChildProcess, Supervised, describe_exit, module_command
 from fwtui.common.errors import Corrupt
 from fwtui.common.process_limits import ProcessLimits, kill_tree
 from fwtui.common.text import MAX_LENGTH, sanitise
@@ -107,7 +107,16 @@ class EventModule(EventChild):
 
 
 # a module's name, its arguments, the session's start in monotonic seconds, and environment variables
-StartChild = Callable[[str, Sequence[str], float, Mapping[str, str] | None], EventChild]
+StartModule = Callable[[str, Sequence[str], float, Mapping[str, str] | None], EventChild]
+StartChild = Callable[[str, Sequence[str], Mapping[str, str] | None], EventChild]  # with the start of the present session
+
+
+class SupervisedEvents(Supervised[EventChild]):
+    """One child at a time whose events a session takes."""
+
+    def dead(self) -> EventChild | None:
+        """Return the child and forget it once it is dead and all its events are taken."""
+        return self.close() if self.child is not None and self.child.gone and not self.child.lines else None
 
 
 def enforce_limits(worker: EventChild, request: requests.Work, busy: Callable[[], bool], silence: float = SILENCE) -> None:

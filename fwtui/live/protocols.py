@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
@@ -42,11 +41,11 @@ class RunSession(SessionDriver, Protocol):
     @property
     def now(self) -> float: ...
     def emit(self, event: events.Event) -> None: ...
+    def count(self, run: int) -> None: ...
     def record(
         self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None
     ) -> Recorder: ...
     def stop_recording(self, reason: str = "closed") -> None: ...
-    def without_sampler(self) -> AbstractContextManager[None]: ...
 
 
 def recording_preface(live: RunSession, title: str, going: Sequence[Line] = ()) -> tuple[events.Header, list[Line], float]:

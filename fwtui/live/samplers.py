@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from fwtui.common.child_process import StartError
 from fwtui.common.environment import worker_environment
 from fwtui.experiment.device import DeviceId
 from fwtui.live import ncu
-from fwtui.live.event_child import EventChild, EventModule, StartChild, describe_exit
+from fwtui.live.event_child import EventChild, StartChild, SupervisedEvents, describe_exit
 from fwtui.machine.settings import SAMPLES
 from fwtui.stream import events
 from fwtui.stream.model import Model
@@ -18,41 +17,30 @@ from fwtui.stream.requests import RunRequest, SampleRequest, Work
 RESTARTS = 5
 AUTO, _, OFF = SAMPLES
 MAX_SECONDS = 1.0  # limit unless the user requested samples
-MODULE = "fwtui.measure.warp_sampling_process"
 
 
-class Sampling:
-    """Owns one sampler. Callers of hold() and follow() take its remaining events; `restart_if_due()` starts the next one."""
+class Sampling(SupervisedEvents):
+    """The sampler. Callers of hold() and follow() take its remaining events; `restart_if_due()` starts the next one."""
 
-    def __init__(
-        self,
-        origin: float,
-        hz: float,
-        gpu: DeviceId,
-        identify: bool,
-        start: StartChild | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ):
-        self.child: EventChild | None = None
-        self._start, self._clock = start or EventModule, clock
-        self._origin = origin
+    def __init__(self, start: StartChild, hz: float, gpu: DeviceId, identify: bool, clock: Callable[[], float] = time.monotonic):
+        super().__init__(self._start_sampler)
+        self._start_child, self._clock = start, clock
         self._arguments = ["--hz", f"{hz:g}", *(["--identify"] * identify)]
         self._wanted = hz > 0
         self._held = False
         self._gpus: tuple[DeviceId, ...] = (gpu,)  # the followed GPUs
         self._workers: tuple[int, ...] = ()  # the process ids of the workers
-        self._start_error = ""
         self._deaths = 0
-        self._due = origin
+        self._due = clock()
+
+    def _start_sampler(self) -> EventChild:
+        arguments = [*self._arguments, "--device", ",".join(map(str, self._gpus))]
+        return self._start_child("fwtui.machine.telemetry.sampler", arguments, None)
 
     def restart_if_due(self) -> None:
         """Start a sampler if none runs, telemetry is on and the delay after a failure is over; died() reports a failure."""
         if self.child is None and self._wanted and not self._held and self._clock() >= self._due:
-            arguments = [*self._arguments, "--device", ",".join(map(str, self._gpus))]
-            try:
-                self.child = self._start("fwtui.machine.telemetry.sampler", arguments, self._origin, None)
-            except StartError as error:
-                self._start_error = str(error)
+            self.prepare()
             self._name_workers()
 
     def measures(self, workers: tuple[int, ...]) -> None:
@@ -65,63 +53,50 @@ class Sampling:
         if self.child is not None and self._workers:
             self.child.send(b" ".join(b"%d" % worker for worker in self._workers) + b"\n")
 
-    def restart(self, origin: float) -> None:
-        """Use another session start, after its child has ended."""
-        self.child, self._origin = None, origin
-
     def follow(self, gpus: Sequence[DeviceId]) -> EventChild | None:
         """Switch telemetry to the GPUs in use. Return the sampler of other GPUs, ended."""
         if tuple(gpus) == self._gpus:
             return None
         self._gpus = tuple(gpus)
-        return self._stop_sampler()
+        return self.close(grace=1.0)
 
     def hold(self) -> EventChild | None:
         """Run no sampler until release(): a profiler needs the same hardware counters. Return the previous sampler, ended."""
         self._held = True
-        return self._stop_sampler()
+        return self.close(grace=1.0)
 
     def release(self) -> None:
         self._held = False
 
     def died(self, t: float) -> events.Fault | None:
         """Return the event at `t` for a sampler that could not be started, or that died and has no more events."""
-        dead, message, output = self.child, self._start_error, ""
-        if not message and (dead is None or not dead.gone or dead.lines):
-            return None
-        self.child, self._start_error = None, ""
-        if dead is not None:
+        message, self.start_error, output = self.start_error, "", ""
+        if (dead := self.dead()) is not None:
             message, output = f"the telemetry process died ({describe_exit(dead.exit_code or 0)})", dead.last_output
-            dead.close(grace=0)
+        if not message:
+            return None
         self._deaths += 1
         self._due = self._clock() + 2.0**self._deaths
         self._wanted = self._deaths <= RESTARTS
         after = f"it starts again in {2**self._deaths} s" if self._wanted else "telemetry stops"
         return events.Fault(t=t, source="sampler", code="died", message=f"{message}; {after}", stderr=output)
 
-    def _stop_sampler(self) -> EventChild | None:
-        child, self.child = self.child, None
-        if child is not None:
-            child.close(grace=1.0)
-        return child
 
+class WarpSampling(SupervisedEvents):
+    """The process that samples a run; a session takes its events."""
 
-class WarpSampling:
-    """Owns the process that samples a run; a session takes its events."""
-
-    def __init__(self, origin: float, start: StartChild | None = None, permitted: Callable[[], bool] = ncu.permitted):
+    def __init__(self, start: StartChild, permitted: Callable[[], bool] = ncu.permitted):
+        super().__init__(lambda: start("fwtui.measure.warp_sampling_process", [], worker_environment("real")))
         self.mode = OFF
         self.run: int | None = None  # the run being sampled
-        self.child: EventChild | None = None
-        self._origin, self._start, self._permitted = origin, start or EventModule, permitted
+        self._permitted = permitted
         self._cancelled = False
         self._again = False
-        self._start_error = ""
 
-    def prepare(self, request: RunRequest) -> None:
+    def prepare_for(self, request: RunRequest) -> None:
         """Start the process for the coming run; it imports during the run."""
-        if self._suits(request) and self._permitted() and (self.child is None or self.child.exit_code is not None):
-            self._begin_child()
+        if self._suits(request) and self._permitted():
+            self.prepare()
 
     def open(self, model: Model, request: Work | None) -> None:
         """Open the GPU of a run in its timed repetitions, for the sampling that follows."""
@@ -135,50 +110,33 @@ class WarpSampling:
             return None
         run = model.runs[done.run]
         if run.state != "done" or not run.seconds:
-            self._end_child()  # the process may have opened the GPU
+            self.close()  # the process may have opened the GPU
             return None
         if not self._permitted():
             return events.Sampled(t=0.0, run=run.id, note=ncu.FORBIDDEN)
-        self.prepare(done)
+        self.prepare()
         if self.child is None:
-            return events.Sampled(t=0.0, run=run.id, note=self._start_error)
+            return events.Sampled(t=0.0, run=run.id, note=self.start_error)
         most = MAX_SECONDS if self.mode == AUTO else 0.0
         with_source = include_source or not done.own
         self.child.send(SampleRequest(run.id, done.experiment, done.own, run.n, run.seconds, most, with_source))
         self.run, self._cancelled = run.id, False
         return None
 
-    def restart(self, origin: float) -> None:
-        """Use another session start, after its child has ended."""
-        self.child, self._origin = None, origin
-
     def finished(self) -> None:
         """Accept the end of a run's samples, and end the process: while it has the GPU open, runs are up to 0.4 % slower."""
-        self._end_child()
+        self.close()
         self._again = True
 
     def prepare_next(self) -> None:
         """Start the process for the next sampling: its imports take longer than many runs."""
         if self._again:
-            self._begin_child()
+            self._again = False
+            self.prepare()
 
-    def close_idle(self) -> None:
-        """End the process at once if it samples nothing."""
-        if self.run is None:
-            self._end_child()
-
-    def _begin_child(self) -> None:
-        self.child, self._again = None, False
-        try:
-            self.child = self._start(MODULE, [], self._origin, worker_environment("real"))
-        except StartError as error:  # begin() reports it
-            self._start_error = str(error)
-
-    def _end_child(self) -> None:
+    def close(self, grace: float = 0.0) -> EventChild | None:
         self.run = None
-        child, self.child = self.child, None
-        if child is not None:
-            child.close(grace=0)
+        return super().close(grace)
 
     def cancel(self) -> None:
         """Stop the sampling; over() then reports this."""
@@ -188,15 +146,11 @@ class WarpSampling:
 
     def over(self) -> events.Sampled | None:
         """Return the end of a sampling whose process died, once all its events are taken."""
-        child = self.child
-        if child is None or not child.gone or child.lines:
+        run, dead = self.run, self.dead()
+        if run is None or dead is None:
             return None
-        run, self.run, self.child = self.run, None, None
-        lines = child.last_output.splitlines()
-        child.close(grace=0)
-        if run is None:
-            return None
-        died = f"the sampling process died ({describe_exit(child.exit_code or 0)}){f': {lines[-1]}' if lines else ''}"
+        lines = dead.last_output.splitlines()
+        died = f"the sampling process died ({describe_exit(dead.exit_code or 0)}){f': {lines[-1]}' if lines else ''}"
         return events.Sampled(t=0.0, run=run, note="cancelled" if self._cancelled else died)
 
     def _suits(self, request: RunRequest) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
@@ -22,7 +22,7 @@ from fwtui.common.version import __version__
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran
 from fwtui.experiment.user_kernel_registry import path_of
-from fwtui.live.event_child import EventChild, EventModule, StartChild, enforce_limits
+from fwtui.live.event_child import EventChild, EventModule, StartModule, SupervisedEvents, enforce_limits
 from fwtui.live.mpi_job import MpiJob, StartJob, check_job
 from fwtui.live.protocols import current_run_lines, recording_preface
 from fwtui.live.samplers import Sampling, WarpSampling
@@ -59,7 +59,7 @@ class Live:
         telemetry_hz: float = 10.0,
         device: str = "auto",
         identify: bool = False,
-        child: StartChild | None = None,
+        child: StartModule | None = None,
         job: StartJob = MpiJob,
         profile: Profile | None = None,
         cancel_grace: float = CANCEL_GRACE,
@@ -71,12 +71,13 @@ class Live:
         self.keeper: autosave.Keeper | None = None  # the title of an unnamed session
         self.ended: Recorder | None = None  # the last recording that ended before this session
         self.sinks: list[Sink] = []
-        self.worker: EventChild | None = None
+        self._start_module, self._start_job = child or EventModule, job
+        self.worker = SupervisedEvents(self._start_worker)
         self._worker_kind = "", ""  # real or simulator, and its ranks' devices
         self._worker_failed = False  # the worker may be about to end
-        self._start_child, self._start_job = child or EventModule, job
-        self.sampling = Sampling(self.origin, telemetry_hz, DeviceId.parse(device).on("cuda"), identify, child)
-        self.warp_sampling = WarpSampling(self.origin, child)
+        self.sampling = Sampling(self._start_child, telemetry_hz, DeviceId.parse(device).on("cuda"), identify)
+        self.warp_sampling = WarpSampling(self._start_child)
+        self._supervised = self.worker, self.sampling, self.warp_sampling
         self._identify = identify
         self.record_source = False  # True: runs of the user's kernels record their source
         self._counting: CounterProfile | None = None
@@ -96,6 +97,15 @@ class Live:
     def now(self) -> float:
         """Seconds since the session began."""
         return time.monotonic() - self.origin
+
+    @property
+    def samples(self) -> str:
+        """The setting of that name for PC samples: one of fwtui.machine.settings.SAMPLES."""
+        return self.warp_sampling.mode
+
+    @samples.setter
+    def samples(self, mode: str) -> None:
+        self.warp_sampling.mode = mode
 
     @property
     def busy(self) -> bool:
@@ -124,7 +134,7 @@ class Live:
         self.experiments[run] = sharing(experiment, self.experiments.get(run - 1))
         request = requests.RunRequest(run, experiment, brief, path_of(experiment.kernel), self.record_source)
         self._send_request(request, device, experiment.devices)
-        self.warp_sampling.prepare(request)
+        self.warp_sampling.prepare_for(request)
         return run
 
     def tell_limits(self, device: DeviceId) -> bool:
@@ -167,13 +177,14 @@ class Live:
         if self._counting is not None:
             self._counting.cancel()
         self.warp_sampling.cancel()
-        if self._request is None or self.worker is None or self._kill_at is not None:
+        worker = self.worker.child
+        if self._request is None or worker is None or self._kill_at is not None:
             return
         if isinstance(self._request, requests.ProbeRequest):
-            self.worker.close(grace=0)
-            self.worker = self._request = None
+            self.worker.close()
+            self._request = None
         else:
-            self.worker.send(requests.CancelRequest(self._request.run))
+            worker.send(requests.CancelRequest(self._request.run))
             self._kill_at = time.monotonic() + self._cancel_grace
 
     def record(self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None) -> Recorder:
@@ -210,12 +221,9 @@ class Live:
         except Refused:
             session.keeper.discard()
             raise
-        for child in self._children():  # their clock starts at another time
-            child.close(grace=0)
-        self.worker = None
+        for supervised in self._supervised:  # their clock starts at another time
+            supervised.close()
         self.origin = time.monotonic() - session.model.t - PAUSE
-        self.sampling.restart(self.origin)
-        self.warp_sampling.restart(self.origin)
         self._limited.clear()
         self.keeper.discard()
         self.keeper = session.keeper
@@ -251,23 +259,14 @@ class Live:
         """Add an event of this process, treated like the children's events."""
         self.publish(codec.as_line(event))  # the live view then shows the same as a replay
 
-    @contextmanager
-    def without_sampler(self) -> Iterator[None]:
-        """Pause telemetry: the sampler and a profiler need the same hardware counters."""
-        self._take(self.sampling.hold())
-        try:
-            yield
-        finally:
-            self.sampling.release()
-
     def drain(self) -> int:
         """Take the children's events since the last call; return their number."""
         self._watch_counting()
         self.sampling.restart_if_due()
         self.warp_sampling.prepare_next()
-        count = self._take(self.sampling.child) + self._take(self.worker) + self._take(self.warp_sampling.child)
-        if self.worker is not None and self.worker.workers:
-            self.sampling.measures(self.worker.workers)
+        count = self._take(self.sampling.child) + self._take(self.worker.child) + self._take(self.warp_sampling.child)
+        if self.worker.child is not None and self.worker.child.workers:
+            self.sampling.measures(self.worker.child.workers)
         self._watch_worker()
         for event in filter(None, (self.sampling.died(self.now), self.warp_sampling.over())):
             self.emit(msgspec.structs.replace(event, t=self.now))
@@ -275,23 +274,21 @@ class Live:
 
     def close(self, reason: str = "closed") -> None:
         """End the children, then the recording. A current run ends as cancelled."""
-        if self.worker is not None and self._request is not None:
-            self.worker.kill()
-        self.warp_sampling.close_idle()
-        children = self._children()
-        for child in children:
+        if self.worker.child is not None and self._request is not None:
+            self.worker.child.kill()
+        if self.warp_sampling.run is None:
+            self.warp_sampling.close()
+        for child in self._children():
             child.hang_up()
         grace = HURRIED_GRACE if reason == "signal" else CLOSE_GRACE
         deadline = time.monotonic() + grace
         if self._counting is not None:
             self._counting.close(grace)
             self._counting = None
-        for child in children:
-            child.close(grace=max(0.0, deadline - time.monotonic()))
-            self._take(child)
+        for supervised in self._supervised:
+            self._take(supervised.close(grace=max(0.0, deadline - time.monotonic())))
         request, self._request = self._request, None
         self._tell_end(request, "the session ended")
-        self.worker = self.sampling.child = self.warp_sampling.child = None
         self.stop_recording(reason)
         keeper, self.keeper = self.keeper, None
         if keeper is not None:
@@ -307,7 +304,7 @@ class Live:
             child.kill()
 
     def _children(self) -> list[EventChild]:
-        return [child for child in (self.worker, self.sampling.child, self.warp_sampling.child) if child is not None]
+        return [supervised.child for supervised in self._supervised if supervised.child is not None]
 
     def _refuse_if_busy(self) -> None:
         if self._counting is not None:
@@ -323,25 +320,27 @@ class Live:
                 raise Refused(f"run {run} is still running; cancel it or wait for its end")
 
     def _send_request(self, request: requests.Work, device: DeviceId, devices: str = "") -> None:
-        worker = self._start_worker("simulator" if device.simulated else "real", devices)
+        worker = self._running_worker("simulator" if device.simulated else "real", devices)
         self._request, self._kill_at = request, None
         worker.send(request)
         enforce_limits(worker, request, lambda: self._request is request)
 
-    def _start_worker(self, kind: str, devices: str = "") -> EventChild:
-        unusable = self._worker_failed or self._worker_kind != (kind, devices)
-        if self.worker is not None and (unusable or self.worker.exit_code is not None):
+    def _running_worker(self, kind: str, devices: str = "") -> EventChild:
+        if self._worker_failed or self._worker_kind != (kind, devices):
             self.worker.close(grace=0.5)
-            self.worker = None
-        if self.worker is None:
-            self._worker_failed = False
-            if devices:
-                timeout = float(settings.load().text("rank_timeout"))
-                self.worker = self._start_job(devices, timeout, self.origin, worker_environment(kind))
-            else:
-                self.worker = self._start_child("fwtui.measure.worker", [], self.origin, worker_environment(kind))
         self._worker_kind = kind, devices
-        return self.worker
+        return self.worker.running()
+
+    def _start_worker(self) -> EventChild:
+        self._worker_failed = False
+        kind, devices = self._worker_kind
+        if devices:
+            timeout = float(settings.load().text("rank_timeout"))
+            return self._start_job(devices, timeout, self.origin, worker_environment(kind))
+        return self._start_module("fwtui.measure.worker", [], self.origin, worker_environment(kind))
+
+    def _start_child(self, module: str, arguments: Sequence[str], environment: Mapping[str, str] | None) -> EventChild:
+        return self._start_module(module, arguments, self.origin, environment)
 
     def _take(self, child: EventChild | None) -> int:
         count = 0
@@ -381,13 +380,12 @@ class Live:
         return count
 
     def _watch_worker(self) -> None:
-        if (worker := self.worker) is None:
-            return
-        if self._kill_at is not None and time.monotonic() >= self._kill_at and worker.exit_code is None:
+        worker = self.worker.child
+        if worker is not None and self._kill_at is not None and time.monotonic() >= self._kill_at and worker.exit_code is None:
             worker.kill()
-        if not worker.gone or worker.lines:
+        if (worker := self.worker.dead()) is None:
             return
-        request, self._request, self.worker = self._request, None, None
+        request, self._request = self._request, None
         run = request.run if isinstance(request, requests.RunRequest) else None
         if self._kill_at is not None:
             killed = f"killed, because its current step did not end within {self._cancel_grace:g} s"
@@ -400,13 +398,12 @@ class Live:
                 self.emit(worker.death_fault(self.now, run, stage))
             if run is None:
                 self._tell_end(request, worker.death)
-        worker.close(grace=0)
         self._kill_at = None
         kind, devices = self._worker_kind
         if isinstance(request, requests.RunRequest) and not devices:  # the next run then finds another worker ready
             device = request.experiment.runs_on
             with suppress(StartError):  # the next run reports it
-                self._start_worker(kind).send(requests.PrepareRequest(device.backend, device.index))
+                self._running_worker(kind).send(requests.PrepareRequest(device.backend, device.index))
 
     def _tell_end(self, request: requests.Work | None, os_error_reason: str) -> None:
         """Send the end of a pending run or summary."""

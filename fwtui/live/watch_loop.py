@@ -19,7 +19,7 @@ from fwtui.analysis.causes import hints
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.explanation import explain
 from fwtui.common import units
-from fwtui.common.child_process import Standby
+from fwtui.common.child_process import Supervised
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, Settled, identity, kernel_named
@@ -142,7 +142,7 @@ class Benchmarks:
             budget=BUDGET,
             device=str(device) if device.backend == "cuda" else "auto",
         )
-        self._source.warp_sampling.mode = self._samples
+        self._source.samples = self._samples
         run = self._run(self._source.settled(mine), stop, lambda run: run.finished is not None)
         if run is None:
             return
@@ -182,7 +182,7 @@ class Benchmarks:
         """Return the run after its warps were sampled or the sampling was stopped. Later runs are only timed."""
         live, end = self._source, time.monotonic() + TIMED_SECONDS
         finish(live, lambda: live.cancel() if stop.is_set() or time.monotonic() > end else None)
-        live.warp_sampling.mode = OFF
+        live.samples = OFF
         return live.model.runs[run.id]
 
     def _lines(self, run: Run) -> Iterator[Report]:
@@ -236,8 +236,8 @@ class CheckProcesses:
 
     def __init__(self, request: WatchRequest):
         self._request = request
-        self._compilers = Standby(compiler)
-        self._trials = Standby(lambda: KernelTestProcess(request.device))
+        self._compilers = Supervised(compiler)
+        self._trials = Supervised(lambda: KernelTestProcess(request.device))
 
     def prepare(self) -> None:
         """Start processes for the next save: they take longer to start than to work."""

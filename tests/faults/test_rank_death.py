@@ -33,7 +33,7 @@ def live() -> Iterator[Live]:
 
 def ranks_of(live: Live) -> tuple[int, ...]:
     """Return the process ids of the ranks, once all have started."""
-    job = live.worker
+    job = live.worker.child
     assert isinstance(job, MpiJob)
     drain_until(live, lambda: job.pids)
     return job.pids
@@ -110,7 +110,7 @@ def test_an_error_in_a_rank_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
         assert run.fault.message.startswith("rank 1 (CPU): the host's memory is exhausted")
         assert "sick_rank.py" in run.fault.stderr
         assert [notice.text for notice in live.model.log if notice.level == "error"] == [run.fault.message]
-        drain_until(live, lambda: live.worker is None)
+        drain_until(live, lambda: live.worker.child is None)
 
 
 ON_NODE_A = "mpiexec noticed that process rank 1 with PID 77 on node a exited on signal 11 (Segmentation fault)."
@@ -137,8 +137,8 @@ def test_an_mpiexec_of_another_mpi_is_distinguished_from_a_missing_rank(tmp_path
     launcher.chmod(0o755)
     with job_with(launcher=str(launcher)) as live:
         number = live.start(live.settled(SHORT))
-        assert live.worker is not None
-        alone = Path(f"/dev/shm/mpich_shm_{live.worker.pid:x}_0")  # of a process of MPICH that is a job of its own
+        assert live.worker.child is not None
+        alone = Path(f"/dev/shm/mpich_shm_{live.worker.child.pid:x}_0")  # of a process of MPICH that is a job of its own
         drain_until(live, lambda: not live.busy)
         assert live.model.fault is not None and live.model.fault.run == number
         assert live.model.fault.message.startswith(words)

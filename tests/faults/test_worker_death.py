@@ -61,8 +61,8 @@ def fault_of(live: Live) -> events.Fault:
 
 
 def worker_of(live: Live) -> int:
-    assert live.worker is not None
-    return live.worker.pid
+    assert live.worker.child is not None
+    return live.worker.child.pid
 
 
 def finished(live: Live, experiment: Experiment) -> Run:
@@ -214,7 +214,7 @@ def test_output_of_a_worker_does_not_reach_the_screen(faked: Callable[[str], Liv
     live = faked("talkative")
     run = finished(live, SHORT)
     assert run.state == "done"
-    worker = live.worker
+    worker = live.worker.child
     assert worker is not None
     drain_until(live, lambda: "the very last words" in worker.last_output)
     assert len(worker.last_output) <= 2000 and worker.last_output.endswith("the very last words")

@@ -138,7 +138,7 @@ def test_live_worker_killed_while_the_gpu_works():
             while time.monotonic() < end and (live.model.run is None or live.model.run.stage not in ("warm-up", "clean")):
                 live.drain()
                 time.sleep(0.02)
-            os.kill(live.worker.pid, 9)  # type: ignore[union-attr]
+            os.kill(live.worker.child.pid, 9)  # type: ignore[union-attr]
             killed = time.monotonic()
             while live.busy and time.monotonic() < killed + 5:
                 live.drain()

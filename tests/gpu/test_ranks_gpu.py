@@ -39,7 +39,7 @@ def test_a_killed_rank_is_named_and_the_next_run_is_right() -> None:
                 live.drain()
                 assert live.busy, live.model.fault
                 if live.model.run is not None and live.model.run.id == run and live.model.run.samples:
-                    pids = live.worker.pids  # type: ignore[union-attr]
+                    pids = live.worker.child.pids  # type: ignore[union-attr]
                 time.sleep(0.02)
             os.kill(pids[seed % 2], signal.SIGKILL)
             begin = time.monotonic()
@@ -52,7 +52,7 @@ def test_a_killed_rank_is_named_and_the_next_run_is_right() -> None:
                 time.sleep(0.02)
             fault = live.model.fault
             assert fault is not None and fault.run == run and f"rank {seed % 2}" in fault.message
-        live.warp_sampling.mode = "on"
+        live.samples = "on"
         live.start(live.settled(Experiment(kernel="distributed", n=500, devices="0,1")))
         while live.busy:
             live.drain()

@@ -1,7 +1,6 @@
 """A scripted live session with the interface of fwtui.live.session.Live and without child processes."""
 
 from collections import deque
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import msgspec
@@ -10,7 +9,7 @@ import scenes
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, changed, kernel_named, settle
-from fwtui.live.samplers import WarpSampling
+from fwtui.live.samplers import OFF
 from fwtui.sessions.autosave import ContinuedSession, Keeper
 from fwtui.sessions.folders import own_folder
 from fwtui.sessions.recorder import Recorder
@@ -27,7 +26,7 @@ class FakeLive:
         self.model = Model()
         self.recorder: Recorder | None = None
         self.keeper: Keeper | None = None
-        self.warp_sampling = WarpSampling(0.0)
+        self.samples = OFF
         self.pace = pace
         self.started: list[Experiment] = []
         self.experiments: dict[int, Settled] = {}
@@ -88,9 +87,6 @@ class FakeLive:
 
     def whole(self, run: Run) -> Run:
         return run
-
-    def without_sampler(self) -> AbstractContextManager[None]:
-        return nullcontext()
 
     def measure_limits(self, device: DeviceId) -> None:
         if self.busy:

@@ -54,7 +54,7 @@ def live_session(args: argparse.Namespace, device: str = "") -> Live:
     device = device or getattr(args, "field_device", None) or "auto"
     live = Live(telemetry_hz=args.telemetry_hz, device=device, identify=args.identify)
     live.record_source = args.record_source
-    live.warp_sampling.mode = sampling_mode(args)
+    live.samples = sampling_mode(args)
     if args.record is not None:
         try:
             live.record(path=Path(args.record) if args.record else None, title=args.title, hz=args.record_hz or None)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Settled
-from fwtui.live.samplers import WarpSampling
+from fwtui.live.samplers import OFF
 from fwtui.sessions.autosave import Keeper
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream.model import Model
@@ -27,7 +26,7 @@ class NoEngine:
         self.keeper: Keeper | None = None
         self.busy = False
         self.now = 0.0
-        self.warp_sampling = WarpSampling(0.0)  # samples nothing
+        self.samples = OFF
 
     def drain(self) -> int:
         return 0
@@ -40,9 +39,6 @@ class NoEngine:
 
     def whole(self, run: Run) -> Run:
         return run
-
-    def without_sampler(self) -> AbstractContextManager[None]:
-        return nullcontext()
 
     def _refuse(self, *arguments: Any, **named: Any) -> NoReturn:
         raise Refused(READ_ONLY)

@@ -12,7 +12,6 @@ from fwtui.common import units
 from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import Experiment, Settled
 from fwtui.live.protocols import RunSession
-from fwtui.live.samplers import WarpSampling
 from fwtui.machine import hardware
 from fwtui.sessions.autosave import ContinuedSession, Earlier, Keeper
 from fwtui.sessions.folders import files_in, own_folder, stem
@@ -41,9 +40,8 @@ class LiveSession(RunSession, Protocol):
 
     experiments: dict[int, Settled]
     keeper: Keeper | None
-    warp_sampling: WarpSampling
+    samples: str
 
-    def count(self, run: int) -> None: ...
     def answer(self, run: int) -> None: ...
     def whole(self, run: Run) -> Run: ...
     def measure_limits(self, device: DeviceId) -> None: ...

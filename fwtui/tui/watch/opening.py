@@ -77,7 +77,7 @@ def watch(frame: Frame, path: Path, device: str, prompts: Sequence[Prompt] = ())
     remember(frame.view, path)
     request = resolve_watch_request(path, name_for(path), device, None, 0, 0)
     source = frame.view.source
-    samples = source.warp_sampling.mode if source is not None else OFF
+    samples = source.samples if source is not None else OFF
     times = Benchmarks(request, lambda: Live(telemetry_hz=0.0), lambda: frame.view.busy, samples)
     frame.open_dialog(WatchScreen(WatchLoop(request, times), prompts))
 

@@ -193,7 +193,7 @@ def test_another_gpu_is_not_compared_with_the_first_ones_peak_rates(cache: Path,
 def test_a_probe_that_dies_or_is_cancelled_leaves_an_idle_session(cache: Path) -> None:
     live = live_with()
     live.measure_limits(CPU.device_id)
-    cast(StubChild, live.worker).exit_code = -11
+    cast(StubChild, live.worker.child).exit_code = -11
     live.drain()
     assert not live.busy and live.model.fault is not None and "signal 11" in live.model.fault.message
     live.measure_limits(CPU.device_id)

@@ -2,7 +2,6 @@
 
 import json
 import time
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from fwtui.__main__ import main
 from fwtui.campaigns.claims import HOLDS, PAPERS, REFUTED, UNTESTABLE, evaluate, papers
 from fwtui.campaigns.reproduction import Reproduction
 from fwtui.common.exit_codes import OK, USAGE
+from fwtui.stream import events
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -58,19 +58,26 @@ def test_a_graph_file_is_written_while_nothing_waits_for_it() -> None:
     assert waited and not reproduction.evidence.skipped()
 
 
-def test_counters_are_profiled_separately_and_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counters_are_profiled_separately_until_some_are_missing() -> None:
     live: Any = MadeLive(Made().add(int32("katz-kider", 1024, tile=8)).add(int32("katz-kider", 4096, tile=8)))
-    live.emit, live.without_sampler = live.model.apply, nullcontext
+    asked: list[int] = []
+
+    def count(number: int) -> None:
+        asked.append(number)
+        n = live.model.runs[number].n
+        if len(asked) == 1:
+            live.model.apply(events.Counters(t=0.0, run=number, op="rest", values={"gops": float(n)}))
+
+    live.count = count
     said: list[str] = []
     reproduction = Reproduction(live, papers()["cs542200"], True, True, said.append)
-    ncu: dict[str, Any] = {"measure": lambda wanted: {"rest": {"gops": float(wanted.n)}}}
-    monkeypatch.setattr("fwtui.live.counters.measure", lambda wanted: ncu["measure"](wanted))
     reproduction.count()
     assert reproduction.evidence.counter("katz-kider tile=8", 1024, "gops") == 1024.0
     assert "no counters of blocked-branch: blocked-branch was not run" in said
-    ncu["measure"] = lambda wanted: "ncu was not found"
+    live.model.runs[asked[0]] = replace(live.model.runs[asked[0]], counted=())
+    before = len(asked)
     reproduction.count()
-    assert said[-1] == "no counters: ncu was not found"
+    assert len(asked) == before + 1, "the profiler works for none"
 
 
 def test_a_whole_paper_without_a_gpu_and_again_from_its_recording(

@@ -11,7 +11,7 @@ from threading import Event, Timer
 import psutil
 import pytest
 
-from fwtui.common.child_process import ChildProcess, ExitResult, Standby, module_command
+from fwtui.common.child_process import ChildProcess, ExitResult, Supervised, module_command
 
 
 def child(program: str, stdin: int = subprocess.DEVNULL) -> ChildProcess:
@@ -66,27 +66,27 @@ def test_last_output(stderr: bytes, words: str) -> None:
     assert ExitResult(1, b"", stderr).last_output == words
 
 
-def test_a_standby_process_waits_for_its_work_and_ends_by_itself() -> None:
+def test_a_supervised_process_waits_for_its_work_and_ends_by_itself() -> None:
     started: list[ChildProcess] = []
 
     def start() -> ChildProcess:
         started.append(child("import sys; print(sys.stdin.read())", subprocess.PIPE))
         return started[-1]
 
-    standby = Standby(start)
-    standby.prepare()
-    standby.prepare()
-    assert len(started) == 1 and standby.take() is started[0]
+    supervised = Supervised(start)
+    supervised.prepare()
+    supervised.prepare()
+    assert len(started) == 1 and supervised.take() is started[0]
     assert started[0].finish(60, b"work").stdout == b"work\n"
-    standby.prepare()
+    supervised.prepare()
     started[1].reap()
-    assert standby.take() is started[2], "the one that waited is dead"
+    assert supervised.take() is started[2], "the one that waited is dead"
     started[2].reap()
-    standby.prepare()
+    supervised.prepare()
     started[3].reap()
-    standby.prepare()
+    supervised.prepare()
     assert len(started) == 5
-    standby.close()
+    supervised.close()
     assert started[4].exit_code == -9
 
 

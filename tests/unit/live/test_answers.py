@@ -279,7 +279,7 @@ def test_cancel_and_a_worker_that_dies_end_the_waiting(live_of: Callable[..., Li
     live.emit(events.RunDone(t=2, run=1, outcome="done"))
     live.answer(1)
     live.cancel()
-    worker: Any = live.worker
+    worker: Any = live.worker.child
     assert isinstance(worker, StubChild) and isinstance(worker.asked[-1], requests.CancelRequest)
     assert live.busy, "between two steps"
     live.emit(events.Progress(t=3, run=1, stage="answers", done=0.5))
@@ -288,7 +288,7 @@ def test_cancel_and_a_worker_that_dies_end_the_waiting(live_of: Callable[..., Li
     assert not live.busy and told.answers is not None and told.answers.note == "cancelled" and told.progress is None
     assert live.model.fault is None, "it was meant"
     live.answer(1)
-    worker = live.worker
+    worker = live.worker.child
     worker.exit_code = -9
     live.drain()
     assert not live.busy and live.model.fault is not None and "died" in live.model.fault.message

@@ -276,7 +276,7 @@ class TestCommand:
         asked: list[Experiment] = []
         answers = iter([{"all": {"occupancy": 0.5}}, "the reason"])
 
-        def fake(experiment: Experiment) -> Any:
+        def fake(experiment: Experiment, stop: Event) -> Any:
             asked.append(experiment)
             return next(answers)
 
@@ -373,7 +373,7 @@ def test_missing_counters_have_a_reason(outcome: str | Exception) -> None:
     live = after_a_run(profile=measured)
     live.count(1)
     told = drained(live)
-    assert len(told) == 1 and told[0].startswith("no counters of run 1: ") and told[0].endswith("the reason")
+    assert len(told) == 1 and told[0].startswith("run 1 has no counters: ") and told[0].endswith("the reason")
     assert live.model.runs[1].counters == {}
 
 
@@ -385,7 +385,7 @@ def test_cancel_ends_the_profiler_and_what_it_profiles(tool: FakeTool) -> None:
         time.sleep(0.01)
     profiler = next(p for p in psutil.Process().children() if str(tool.path) in p.cmdline())
     live.cancel()
-    assert drained(live) == ["no counters of run 1: the profiler was stopped"]
+    assert drained(live) == ["run 1 has no counters: the profiler was stopped"]
     assert not profiler.is_running() or profiler.status() == psutil.STATUS_ZOMBIE
 
 
@@ -399,7 +399,7 @@ def test_telemetry_pauses_during_profiling() -> None:
         live.drain()
         assert live.sampling.child is None
         go_on.set()
-        assert drained(live) == ["no counters of run 1: waited"]
+        assert drained(live) == ["run 1 has no counters: waited"]
         live.drain()
         assert live.sampling.child is not None
     finally:

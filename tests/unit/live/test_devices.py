@@ -122,7 +122,7 @@ def test_a_run_its_limits_its_tuning_telemetry_and_answers_are_of_the_gpu_that_w
     assert live.model.runs[run].device == SECOND == live.model.watched and watched == ["0", "1"]
     assert {device: kept.device for device, kept in live.model.measured.items()} == {SECOND: "limits of 1"}
     live.answer(run)
-    assert isinstance(live.worker, StubChild) and isinstance(live.worker.asked[-1], requests.AnswerRequest)
+    assert isinstance(live.worker.child, StubChild) and isinstance(live.worker.child.asked[-1], requests.AnswerRequest)
     live.close()
     trial = TuningResult(n=64, dtype="float32", nonnegative=True, kernel="naive", seconds=1.0)
     tuning_table.save([trial], SECOND)

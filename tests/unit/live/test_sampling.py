@@ -1,7 +1,7 @@
 """Samplers of a live session: telemetry with restarts, and warps after a run."""
 
 import errno
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -31,11 +31,11 @@ def begun() -> list[HeardChild]:
 def sampling(begun: list[HeardChild], hz: float = 10, identify: bool = False, clock: Sequence[float] = (100.0,)) -> Sampling:
     """Return a sampling whose time is the last element of `clock`."""
 
-    def begin(*given: Any) -> Any:
-        begun.append(HeardChild(*given))
+    def begin(module: str, arguments: Sequence[str], environment: Mapping[str, str] | None) -> Any:
+        begun.append(HeardChild(module, arguments, 100.0, environment))
         return begun[-1]
 
-    return Sampling(100.0, hz, FIRST_GPU, identify, begin, lambda: clock[-1])
+    return Sampling(begin, hz, FIRST_GPU, identify, lambda: clock[-1])
 
 
 def test_telemetry_follows_the_gpus_of_the_run(begun: list[HeardChild]) -> None:
@@ -55,7 +55,7 @@ def test_a_sampler_that_cannot_be_started_is_reported_once_a_delay() -> None:
         raise StartError(OSError(errno.EACCES, "Permission denied"), "/opt/python")
 
     clock = [100.0]
-    sampling = Sampling(100.0, 10, FIRST_GPU, False, fail, lambda: clock[-1])
+    sampling = Sampling(fail, 10, FIRST_GPU, False, lambda: clock[-1])
     for seconds in (2, 4):
         sampling.restart_if_due()
         fault = sampling.died(7.0)
@@ -64,9 +64,9 @@ def test_a_sampler_that_cannot_be_started_is_reported_once_a_delay() -> None:
         sampling.restart_if_due()
         assert sampling.died(7.0) is None
         clock.append(clock[-1] + seconds)
-    of_warps = WarpSampling(5.0, fail, lambda: True)
+    of_warps = WarpSampling(fail, lambda: True)
     of_warps.mode = "auto"
-    of_warps.prepare(DONE)
+    of_warps.prepare_for(DONE)
     assert of_warps.begin(model(), DONE, False) == events.Sampled(
         t=0.0, run=7, note="the process python was not started: permission denied"
     )
@@ -125,11 +125,11 @@ def made() -> Callable[..., tuple[WarpSampling, list[Any]]]:
     def make(wanted: str = "auto", permitted: bool = True) -> tuple[WarpSampling, list[Any]]:
         begun: list[Any] = []
 
-        def begin(*given: Any) -> Any:
-            begun.append(HeardChild(*given))
+        def begin(module: str, arguments: Sequence[str], environment: Mapping[str, str] | None) -> Any:
+            begun.append(HeardChild(module, arguments, 5.0, environment))
             return begun[-1]
 
-        sampling = WarpSampling(5.0, begin, lambda: permitted)
+        sampling = WarpSampling(begin, lambda: permitted)
         sampling.mode = wanted
         return sampling, begun
 
@@ -141,7 +141,7 @@ def test_a_run_is_sampled_by_a_process_that_is_begun_before_it_ends(made: Any, d
     sampling, begun = made()
     asked = as_it_ran(changed(ASKED, devices=devices), DeviceId("cuda", gpu))
     request = RunRequest(7, asked)
-    sampling.prepare(request)
+    sampling.prepare_for(request)
     assert len(begun) == 1 and begun[0].heard == []
     sampling.open(model(), request)
     sampling.begin(model(), request, False)
@@ -155,7 +155,7 @@ def test_a_run_is_sampled_by_a_process_that_is_begun_before_it_ends(made: Any, d
     sampling.prepare_next()
     assert len(begun) == 2 and begun[1].heard == [], "the next one imports"
     sampling.mode = "on"
-    sampling.prepare(DONE)
+    sampling.prepare_for(DONE)
     sampling.begin(model(), DONE, False)
     assert sampling.run == 7 and len(begun) == 2
     assert begun[1].heard[-1].most_seconds == 0.0
@@ -177,7 +177,7 @@ def test_other_runs_are_not_sampled_and_an_opened_gpu_is_closed(
 ) -> None:
     sampling, begun = made(wanted)
     request = RunRequest(7, asked, brief)
-    sampling.prepare(request)
+    sampling.prepare_for(request)
     sampling.open(model(), request)
     assert sampling.begin(given, request, False) is None
     assert sampling.run is None and sampling.child is None and all(one.exit_code == 0 for one in begun)
@@ -266,17 +266,9 @@ def test_cached_code_is_disassembled_before_the_run_ends(tmp_path: Path, monkeyp
 
 def test_without_permission_sampling_does_not_start_and_the_fix_is_named(made: Any) -> None:
     sampling, begun = made(permitted=False)
-    sampling.prepare(DONE)
+    sampling.prepare_for(DONE)
     assert sampling.begin(model(), DONE, False) == events.Sampled(t=0.0, run=7, note=ncu.FORBIDDEN)
     assert begun == [] and sampling.run is None
-
-
-def test_a_session_that_goes_on_from_an_earlier_one_has_another_clock(made: Any) -> None:
-    sampling, begun = made()
-    sampling.prepare(DONE)
-    sampling.restart(-900.0)
-    sampling.prepare(DONE)
-    assert [one.origin for one in begun] == [5.0, -900.0]
 
 
 def test_the_death_and_the_cancellation_of_a_sampler_are_reported_once(made: Any) -> None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from fwtui.commands.new import python
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran
-from fwtui.live.samplers import WarpSampling
+from fwtui.live.samplers import OFF
 from fwtui.live.watch_events import POLL_SECONDS, CheckEnd, CheckStart, FileWatcher, Report, Superseded, WatchUpdate
 from fwtui.live.watch_loop import Benchmarks, TimedSave, WatchLoop, WatchRequest
 from fwtui.stream import events
@@ -159,7 +159,7 @@ class SampledSession:
     """A session whose runs end at once and whose samples follow on request."""
 
     def __init__(self) -> None:
-        self.model, self.warp_sampling, self.record_source = Model(), WarpSampling(0.0), False
+        self.model, self.samples, self.record_source = Model(), OFF, False
         self.sampled: list[str] = []
         self._coming: list[events.Event] = []
 
@@ -181,7 +181,7 @@ class SampledSession:
         begun = run_started(experiment, run, backend="cuda")
         self.model.apply(begun)
         self.model.apply(events.RunDone(t=1.0, run=run, outcome="done", median=0.004 / run, count=9))
-        if self.warp_sampling.mode != "off":
+        if self.samples != "off":
             self.sampled.append(experiment.kernel)
             at: dict[str, Any] = {"t": 2.0, "run": run}
             lines = (CodeLine("rung.py", 3, "c", {"wait": 7}), CodeLine("mine.py", 9, "d = via", {"barrier": 2, "wait": 1}))

@@ -13,7 +13,7 @@ from data.broken_kernels.planted import RIGHT as RIGHT_KERNELS
 from in_simulator import answers
 
 import fwtui_kernels
-from fwtui.common.child_process import Standby
+from fwtui.common.child_process import Supervised
 from fwtui.experiment.device import DeviceId
 from fwtui.live.kernel_test import KernelTestProcess, run_kernel_test
 from fwtui.measure.kernel_test_cases import kernel_test_ladder
@@ -187,12 +187,12 @@ def test_a_trial_that_is_stopped_ends_without_a_finding(tmp_path: Path) -> None:
 
 
 def test_a_process_that_waited_serves_one_trial_and_ends_with_its_stdin() -> None:
-    standby = Standby(lambda: KernelTestProcess(SIMULATOR))
-    standby.prepare()
-    found = list(run_kernel_test("mine", SIMULATOR, path=FOLDER / BY_VERTEX, start=standby.take))
+    supervised = Supervised(lambda: KernelTestProcess(SIMULATOR))
+    supervised.prepare()
+    found = list(run_kernel_test("mine", SIMULATOR, path=FOLDER / BY_VERTEX, start=supervised.take))
     assert verdict(found) == "right in all 11 cases, up to n = 11"
-    standby.prepare()
-    waiting = standby.take()
+    supervised.prepare()
+    waiting = supervised.take()
     assert waiting.finish(60).code == 0
 
 
