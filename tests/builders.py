@@ -26,7 +26,8 @@ def header(**changes: Any) -> events.Header:
 def model_of(told: Iterable[events.Event | Unknown]) -> Model:
     """Return a model that has applied these events."""
     model = Model()
-    model.apply_all(told)
+    for event in told:
+        model.apply(event)
     return model
 
 
@@ -104,7 +105,8 @@ class SessionBuilder:
         """Add a run and return it; `changes` are arguments of `run_events`, and `facts` get the number of the run."""
         number = len(self.model.runs) + 1
         numbered = [replace(fact, run=number) if hasattr(fact, "run") else fact for fact in facts]
-        self.model.apply_all(run_events(e, *numbered, run=number, **changes))
+        for event in run_events(e, *numbered, run=number, **changes):
+            self.model.apply(event)
         return self.model.runs[number]
 
 

@@ -33,7 +33,7 @@ def run_all(devices: str, kernel: str, asked: Sequence[Experiment], brief: bool,
     try:
         for number, experiment in enumerate(asked):
             whole = settle(changed(experiment, kernel=kernel, tile=tile, devices=devices, repeats=1, verify="full"))
-            job.send(requests.encode(requests.RunRequest(number, whole, brief=brief)))
+            job.send(requests.RunRequest(number, whole, brief=brief))
         while sum(run.done is not None for run in model.runs.values()) < len(asked):
             assert time.monotonic() < end and not job.gone, job.last_output
             while job.lines:

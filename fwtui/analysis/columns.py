@@ -76,10 +76,6 @@ def _requested_kernel(row: TableRow) -> str:
     return f"{e.kernel}{' (auto)' if e.auto else ''}{f' on {e.devices}' if e.devices else ''}"
 
 
-def _kernel(row: TableRow) -> str:
-    return row.run.experiment.kernel
-
-
 def _total(row: TableRow) -> float | str | None:
     return "not timed" if row.run.simulated else row.run.seconds
 
@@ -108,10 +104,6 @@ def _gained(row: TableRow) -> str | None:
     if row.comparison is None:
         return _against(row)
     return f"{row.comparison.speedup_text or COLUMNS['vs'].text(row)} {SIGNS[row.comparison.verdict]}"
-
-
-def _of_best(row: TableRow) -> float | None:
-    return row.run.rate / row.best if row.run.rate and row.best else None
 
 
 def _gain(row: TableRow) -> float | None:
@@ -226,7 +218,7 @@ ALL = (
     Column("asked", "kernel", _requested_kernel, {PRINTED: 0, TUNED: 0}, cells=20),
     Column("picked", "auto picks", lambda r: r.run.experiment.kernel, {PICKED: 0}),
     Column("choices", "choices", lambda r: config_of(r.run.experiment).label, _CHOSEN, cells=38),
-    Column("kernel", "kernel", _kernel, {COMPARED: 0, HISTORY: 0, COMPARISON: 0}, cells=16),
+    Column("kernel", "kernel", lambda r: r.run.experiment.kernel, {COMPARED: 0, HISTORY: 0, COMPARISON: 0}, cells=16),
     Column("n", "n", lambda r: r.run.n or None, {**_BOTH, HISTORY: 0, COMPARISON: NARROW}, str, 5, True, absent=NONE),
     Column("tile", "tile", lambda r: r.run.experiment.tile or None, {**_BOTH, **_SMALL}, str, 4, True, absent=NONE),
     Column("devices", "devices", lambda r: max(1, len(r.run.ranks)), _SMALL, str, 7, True),
@@ -250,7 +242,7 @@ ALL = (
     Column("efficiency", "efficiency", _efficiency, {SCALED: 0}, units.percent, 10, True),
     Column("waiting", "waiting", _waiting, {SCALED: 0}, units.percent, right=True, absent=NONE),
     Column("sent", "sent", _sent, {SCALED: 0}, units.bandwidth, 9, True, absent=NONE),
-    Column("of best", "of best", _of_best, {SWEPT: 0}, units.percent),
+    Column("of best", "of best", lambda r: r.run.rate / r.best if r.run.rate and r.best else None, {SWEPT: 0}, units.percent),
     Column("vs", "speedup", lambda r: speedup(r.run, r.baseline), {PRINTED: 0}, units.gain, absent=NONE),
     Column(
         "bandwidth", "eff. bandwidth", lambda r: r.run.bandwidth, {PRINTED: 0, HISTORY: FULL}, units.bandwidth, 14, True, True

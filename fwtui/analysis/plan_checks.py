@@ -108,14 +108,13 @@ def sizes(tile: int) -> tuple[int, ...]:
     return tuple(sorted({n for n in around if n > 0}))
 
 
-def check_plan(kernel: Kernel, options: tuple[tuple[str, int], ...] | None = None) -> list[str]:
+def check_plan(kernel: Kernel) -> list[str]:
     """Return the errors of the kernel's plans, a sentence each, for the smallest graph that has some; empty if all are sound."""
-    values = kernel.defaults if options is None else options
     for tile in sorted(kernel.tiles_for(True))[:2] or (1,):
         for n in sizes(tile if tile > 1 else 4):
             if n > max(tile + 1, LARGEST):
                 continue
-            shape = Shape(n, tile, kernel.dtypes[0], options=values)
+            shape = Shape(n, tile, kernel.dtypes[0], options=kernel.defaults)
             if kernel.refuses(shape):
                 continue
             for stepwise in (False, True):

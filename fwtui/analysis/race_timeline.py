@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
+
+import numpy as np
 
 from fwtui.stream.run import Run
 
@@ -29,11 +30,11 @@ class Course(NamedTuple):
 
     def share_at(self, seconds: float) -> float:
         """Return the progress after that many seconds."""
-        return _between(self.seconds, self.shares, seconds)
+        return float(np.interp(seconds, self.seconds, self.shares))
 
     def seconds_at(self, share: float) -> float:
         """Return the seconds at which the run reaches that share."""
-        return _between(self.shares, self.seconds, share)
+        return float(np.interp(share, self.shares, self.seconds))
 
 
 def can_race(run: Run) -> bool:
@@ -77,14 +78,3 @@ def by_time(courses: Sequence[Course], watched: float) -> list[RacePosition]:
 def by_round(courses: Sequence[Course], watched: float) -> list[RacePosition]:
     """Return the position of each run at the same share of the work."""
     return [RacePosition(watched, c.seconds_at(watched)) for c in courses]
-
-
-def _between(xs: Sequence[float], ys: Sequence[float], x: float) -> float:
-    """Interpolate linearly between the points; constant beyond their ends."""
-    place = bisect_right(xs, x)
-    if not place:
-        return ys[0]
-    if place == len(xs):
-        return ys[-1]
-    low, high = xs[place - 1], xs[place]
-    return ys[place - 1] + (ys[place] - ys[place - 1]) * (x - low) / (high - low)

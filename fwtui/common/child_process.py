@@ -85,7 +85,6 @@ class ChildProcess:
         command: Sequence[str],
         environment: Mapping[str, str] | None = None,
         stdin: int = subprocess.DEVNULL,
-        stdout: int = subprocess.PIPE,
     ):
         self._selector: selectors.BaseSelector | None = None
         self.mark = new_mark()
@@ -95,7 +94,7 @@ class ChildProcess:
             self._process = subprocess.Popen(
                 command,
                 stdin=stdin,
-                stdout=stdout,
+                stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
                 env={**os.environ, **(environment or {}), MARK: self.mark},
@@ -191,9 +190,7 @@ class ChildProcess:
             while True:
                 try:
                     left = max(0.0, end - time.monotonic())
-                    stdout, stderr = self._process.communicate(
-                        input_line, min(left, STOP_CHECK_SECONDS) if stop is not None else left
-                    )
+                    stdout, stderr = self._process.communicate(input_line, min(left, STOP_CHECK_SECONDS))
                     return ExitResult(self._process.returncode, stdout, stderr)
                 except subprocess.TimeoutExpired:
                     input_line = None
@@ -246,10 +243,7 @@ Process = TypeVar("Process", bound=ChildProcess)
 
 
 class Supervised(Generic[Process]):
-    """One child process at a time: started ahead of its work or with it, and replaced after its end.
-
-    `start` starts a process; `start_error` is the reason why prepare() could not.
-    """
+    """One child process at a time, replaced after its end; `start_error` is the reason why prepare() could not start it."""
 
     def __init__(self, start: Callable[[], Process]):
         self._start = start

@@ -19,18 +19,14 @@ def read_beginning(path: str | os.PathLike[str], most: int, patience: float = 1.
     with open(descriptor, "rb", buffering=0) as file:
         if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
             return file.read(most)
-        content = b""
-        while len(content) < most and (part := _piped(descriptor, most - len(content), patience)):
+        poll, content, part = select.poll(), b"", b"unread"
+        poll.register(descriptor, select.POLLIN)
+        while part and len(content) < most:
+            if not poll.poll(1000 * patience):
+                raise TimeoutError(errno.ETIMEDOUT, "nobody writes into it")
+            part = os.read(descriptor, most - len(content))
             content += part
         return content
-
-
-def _piped(descriptor: int, most: int, patience: float) -> bytes:
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    if not poll.poll(1000 * patience):
-        raise TimeoutError(errno.ETIMEDOUT, "nobody writes into it")
-    return os.read(descriptor, most)
 
 
 def parse_toml(text: str) -> dict[str, Any]:

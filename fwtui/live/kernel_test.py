@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Event, Thread
 
@@ -40,7 +40,6 @@ def run_kernel_test(
     *,
     path: Path | None = None,
     tile: int = 0,
-    options: Mapping[str, int] | None = None,
     seconds: float = SECONDS,
     stop: Event | None = None,
     start: Callable[[], KernelTestProcess] | None = None,
@@ -58,7 +57,6 @@ def run_kernel_test(
         path=str(path.resolve()) if path is not None else "",
         device=device,
         tile=tile,
-        options=dict(options or {}),
         sizes=tuple(sizes),
     )
     child = start() if start is not None else KernelTestProcess(device)

@@ -320,16 +320,14 @@ class Live:
                 raise Refused(f"run {run} is still running; cancel it or wait for its end")
 
     def _send_request(self, request: requests.Work, device: DeviceId, devices: str = "") -> None:
-        worker = self._running_worker("simulator" if device.simulated else "real", devices)
+        kind = "simulator" if device.simulated else "real", devices
+        if self._worker_failed or self._worker_kind != kind:
+            self.worker.close(grace=0.5)
+            self._worker_kind = kind
+        worker = self.worker.running()
         self._request, self._kill_at = request, None
         worker.send(request)
         enforce_limits(worker, request, lambda: self._request is request)
-
-    def _running_worker(self, kind: str, devices: str = "") -> EventChild:
-        if self._worker_failed or self._worker_kind != (kind, devices):
-            self.worker.close(grace=0.5)
-        self._worker_kind = kind, devices
-        return self.worker.running()
 
     def _start_worker(self) -> EventChild:
         self._worker_failed = False
@@ -399,11 +397,11 @@ class Live:
             if run is None:
                 self._tell_end(request, worker.death)
         self._kill_at = None
-        kind, devices = self._worker_kind
+        _, devices = self._worker_kind
         if isinstance(request, requests.RunRequest) and not devices:  # the next run then finds another worker ready
             device = request.experiment.runs_on
             with suppress(StartError):  # the next run reports it
-                self._running_worker(kind).send(requests.PrepareRequest(device.backend, device.index))
+                self.worker.running().send(requests.PrepareRequest(device.backend, device.index))
 
     def _tell_end(self, request: requests.Work | None, os_error_reason: str) -> None:
         """Send the end of a pending run or summary."""

@@ -101,7 +101,8 @@ def build_listing(
     index = {line: place for place, line in enumerate(lines)}
     return Listing(
         lines=tuple(
-            CodeLine(*line_name(line), text, top_reasons(by_line.get(line, {}), LINE_REASONS)) for line, text in lines.items()
+            CodeLine(sanitise(Path(line.path).name), line.line, text, top_reasons(by_line.get(line, {}), LINE_REASONS))
+            for line, text in lines.items()
         ),
         instructions=tuple(
             Instruction(
@@ -181,11 +182,6 @@ def _with_context(sampled_lines: Sequence[SourceLine], user_file: Path | None, i
 
 def _belongs(path: str, user_file: Path) -> bool:
     return Path(path).name == user_file.name or Path(path).parent == user_file.parent
-
-
-def line_name(line: SourceLine) -> tuple[str, int]:
-    """Return the file name and line number as a CodeLine stores them."""
-    return sanitise(Path(line.path).name), line.line
 
 
 @cache

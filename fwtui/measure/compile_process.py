@@ -58,8 +58,7 @@ def _outside(error: Exception, path: Path) -> bool:
 
 def _used(kernel: Kernel, request: CompileRequest, disassembler: Disassembler | None) -> Iterator[OperationResources]:
     tile = request.tile or kernel.tile_for(0) or 1
-    options = tuple(sorted((name, request.options.get(name, value)) for name, value in kernel.defaults))
-    shape = Shape(4 * tile if tile > 1 else UNTILED_N, tile, kernel.dtypes[0], options=options)
+    shape = Shape(4 * tile if tile > 1 else UNTILED_N, tile, kernel.dtypes[0], options=kernel.defaults)
     program: Any = kernel.build(shape, Target("cuda", request.capability, multiprocessors=1))
     steps = {step.op: step for step in kernel.plan(shape, False)}
     compiled_ops = [

@@ -47,7 +47,10 @@ class Inputs:
                         experiment.file, experiment.dtype, most, progress=context.progress("read"), options=experiment.reading
                     )
             else:
-                graph = self._generated(context)
+                fill = fill_for(engine, experiment.n)
+                compile_fill(experiment, fill)
+                with context.stage("graph"):
+                    graph = generate(experiment, fill)
             self._last = key, graph
         graph = self._last[1]
         context.check()
@@ -68,12 +71,6 @@ class Inputs:
         )
         # the graph does not depend on the computing type: checksums are comparable across types
         return same, graph, shape
-
-    def _generated(self, job: RunContext) -> GraphInput:
-        fill = fill_for(job.engine, job.experiment.n)
-        compile_fill(job.experiment, fill)
-        with job.stage("graph"):
-            return generate(job.experiment, fill)
 
 
 def fill_for(engine: Engine, n: int) -> Fill:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -116,17 +116,10 @@ def find_misuse(log: Any, wrong: bool) -> tuple[str, str]:
     return "", ""
 
 
-def graph_and_shape(
-    kernel: Kernel, experiment: Experiment, tile: int, options: Mapping[str, int], engine: Engine
-) -> tuple[GraphInput, Shape]:
-    """Return the graph, and the shape with these options and the kernel's defaults for others."""
+def graph_and_shape(kernel: Kernel, experiment: Experiment, tile: int, engine: Engine) -> tuple[GraphInput, Shape]:
+    """Return the graph, and the shape with the kernel's default options."""
     graph = generate(experiment, fill_numpy if experiment.n <= FULL_CHECK["cpu"] else fill_for(engine, experiment.n))
-    return graph, Shape(graph.n, tile, experiment.dtype, nonnegative=graph.nonnegative, options=all_options(kernel, options))
-
-
-def all_options(kernel: Kernel, options: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """Return all options of the kernel: these, and its defaults for others."""
-    return tuple(sorted((name, options.get(name, value)) for name, value in kernel.defaults))
+    return graph, Shape(graph.n, tile, experiment.dtype, nonnegative=graph.nonnegative, options=kernel.defaults)
 
 
 def describe_failure(error: BaseException, path: Path | None) -> str:

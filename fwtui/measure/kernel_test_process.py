@@ -38,7 +38,6 @@ from fwtui.graphs.graph import GraphInput
 from fwtui.measure.first_difference import first_difference
 from fwtui.measure.kernel_test_cases import (
     Case,
-    all_options,
     describe_failure,
     find_misuse,
     graph_and_shape,
@@ -175,7 +174,7 @@ class KernelTest:
 
     def _plan(self, kernel: Kernel) -> bool:
         """Report mistakes of the plan. A wrong plan may still run, and the outcome of a run is more specific."""
-        complaints = check_plan(kernel, all_options(kernel, self._request.options))
+        complaints = check_plan(kernel)
         if not complaints:
             sentence = "the plan does every relaxation once, and its steps do not race"
             self._emit(Finding(case=PLANNING, outcome=RIGHT, sentence=sentence, phases=self._phases(kernel)))
@@ -186,14 +185,14 @@ class KernelTest:
     def _phases(self, kernel: Kernel) -> tuple[str, ...]:
         """Return the phases of the plan's steps; KERNEL may list more."""
         tile = kernel.tile_for(0) or 1
-        shape = Shape(3 * tile, tile, kernel.dtypes[0], options=all_options(kernel, self._request.options))
+        shape = Shape(3 * tile, tile, kernel.dtypes[0], options=kernel.defaults)
         if kernel.refuses(shape):
             return ()
         return tuple(dict.fromkeys(sanitise(step.phase) for step in islice(kernel.plan(shape, False), LOOKED_AT)))
 
     def _run_case(self, kernel: Kernel, engine: Engine, case: Case, tile: int) -> Finding:
         random.seed(1)  # the simulator's order of threads must not depend on earlier cases
-        graph, shape = graph_and_shape(kernel, case.graph, tile, self._request.options, engine)
+        graph, shape = graph_and_shape(kernel, case.graph, tile, engine)
         about = {"case": case.name, "n": graph.n, "tile": tile if tile > 1 else 0, "dtype": case.graph.dtype}
         try:
             with load_kernel(kernel, shape, engine, graph.matrix) as it:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
+import msgspec
 from msgspec.structs import replace
 
 from fwtui.common.child_protocol import traceback_end
@@ -63,7 +64,7 @@ class RankWorker(Worker):
             self.emit(events.Fault(t=self.now(), source="worker", code=code, message=sentence, stderr=traceback_end()))
             self._leave()
         self._serving = False
-        self.write(requests.encode(replies))
+        self.write(msgspec.json.encode(replies) + b"\n")
 
     def _hang_up(self) -> None:
         if self._serving:

@@ -13,7 +13,7 @@ from fwtui.common import gc_pause, units
 from fwtui.common.errors import Refused, as_refused, os_error_reason
 from fwtui.common.text import quoted, sanitise, suggest, truncate
 from fwtui.sessions.folders import AUTOSAVED, bare, files_in, kept_folder, own_folder, shipped_folder, stem
-from fwtui.sessions.reader import Condition, LoadedSession, SessionFile, TooNew, open_session
+from fwtui.sessions.reader import Condition, SessionFile, TooNew, open_session
 from fwtui.sessions.recorder import in_use, safe_slug
 from fwtui.stream.codec import Line
 from fwtui.stream.events import Device, Header, Planned, RunDone, RunStarted, Verdict
@@ -158,12 +158,16 @@ def delete(path: Path) -> None:
 def load_model(path: Path) -> tuple[Model, bool]:
     """Return the model of a session, and whether it is complete. Raises Refused if it is not a session."""
     with open_session(path) as session:
-        return _folded(session.lines()), session.condition.complete
+        return model_of(session.lines()), session.condition.complete
 
 
-def model_of(session: LoadedSession) -> Model:
-    """Return the model of a session."""
-    return _folded(session.lines)
+def model_of(lines: Iterable[Line]) -> Model:
+    """Return the model of a session's lines."""
+    model = Model()
+    with gc_pause.paused():
+        for line in lines:
+            model.apply(line.event)
+    return model
 
 
 def recorded_on(header: Header, gpu: str) -> str:
@@ -182,13 +186,6 @@ def _ladder_in(folder: Path) -> Model | None:
         return load_model(folder / LADDER)[0]
     except (Refused, OSError):
         return None
-
-
-def _folded(lines: Iterable[Line]) -> Model:
-    model = Model()
-    with gc_pause.paused():
-        model.apply_all(line.event for line in lines)
-    return model
 
 
 def _files() -> list[tuple[Path, str]]:

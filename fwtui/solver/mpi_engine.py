@@ -64,7 +64,7 @@ class LocalMpiEngine(DistributedEngine):
         """Raises Failed if the job is lost."""
         assert self.job is not None
         with undo_on_signal(self.kill):
-            self.job.send(requests.encode(requests.RankOrder(encode_order(order))))
+            self.job.send(requests.RankOrder(encode_order(order)))
             return self._replies(self.job)
 
     def build(self, kernel: Kernel, shape: Shape) -> Program:

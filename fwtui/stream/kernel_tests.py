@@ -33,7 +33,6 @@ class KernelTestRequest(Struct, frozen=True, kw_only=True):
     path: str = ""
     device: DeviceId = DeviceId()
     tile: int = 0
-    options: dict[str, int] = {}
     sizes: tuple[int, ...] = ()  # graphs besides the small ones
     brief: bool = False  # only the smallest graphs, each once: for a tool that checks every memory access
 
@@ -45,7 +44,6 @@ class CompileRequest(Struct, frozen=True, kw_only=True):
     capability: tuple[int, int]
     path: str = ""
     tile: int = 0
-    options: dict[str, int] = {}
     listing: bool = False  # include the instructions in the reply
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from itertools import islice, pairwise
 from operator import attrgetter, is_not, or_
@@ -159,28 +159,23 @@ class Model:
         """Go on by one event. Never raises: one that does not fit, such as one of a run that never began, changes only index
         and time.
         """
-        self.apply_all((event,))
-
-    def apply_all(self, news: Iterable[events.Event | Unknown]) -> None:
-        """Apply the events in order."""
-        for event in news:
-            if self._seeking and self.index % self._every == 0:
-                self._save()
-            if self._memo:
-                self._memo = {}
-            self.index += 1
-            self.t = max(self.t, event.t)
-            kind = type(event)
-            if kind not in ONLY_OF_A_RUN:
-                self._apply(event)
-                if kind is not events.Fault:
-                    continue
-            number: Any = getattr(event, "run", None)
-            run = self.runs.get(number)
-            if run is not None:
-                self.runs[number] = run.after(event)
-                if number != self.current:
-                    self._earlier_firsts = None
+        if self._seeking and self.index % self._every == 0:
+            self._save()
+        if self._memo:
+            self._memo = {}
+        self.index += 1
+        self.t = max(self.t, event.t)
+        kind = type(event)
+        if kind not in ONLY_OF_A_RUN:
+            self._apply(event)
+            if kind is not events.Fault:
+                return
+        number: Any = getattr(event, "run", None)
+        run = self.runs.get(number)
+        if run is not None:
+            self.runs[number] = run.after(event)
+            if number != self.current:
+                self._earlier_firsts = None
 
     def _apply(self, event: events.Event | Unknown) -> None:
         """Apply an event that does not belong to a started run."""

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from fwtui.experiment.experiment import Experiment, Settled
-from fwtui.stream.events import Answers, Device, Event, GpuIndex, Limits, OfDevice, RunDone, RunId, Sampled
+from fwtui.stream.events import Answers, Device, Event, GpuIndex, Limits, OfDevice, RunDone, RunId
 
 
 class RunRequest(Struct, frozen=True, tag="start", tag_field="ask"):
@@ -80,21 +80,15 @@ Work = RunRequest | AnswerRequest | ProbeRequest
 Request = Work | CancelRequest | PrepareRequest | RankOrder
 
 
-def last_word(request: Work | SampleRequest, t: float, outcome: str, why: str) -> Event:
+def last_word(request: Work, t: float, outcome: str, why: str) -> Event:
     """The last event of a request that was not completed."""
     match request:
         case RunRequest(run=run):
             return RunDone(t=t, run=run, outcome=outcome, message=why)
         case AnswerRequest(run=run):
             return Answers(t=t, run=run, note=why)
-        case SampleRequest(run=run):
-            return Sampled(t=t, run=run, note=why)
         case ProbeRequest(backend=backend, gpu=gpu):
             return Limits(t=t, backend=backend, gpu=gpu, complete=True, note=why)
-
-
-def encode(request: Request | list[Reply]) -> bytes:
-    return msgspec.json.encode(request) + b"\n"
 
 
 def decode(line: bytes) -> Request:

@@ -73,7 +73,7 @@ class Session:
         """Read the session file at that path. Raises Refused."""
         self._path = Path(path).absolute()
         session = read(self._path, for_screen=True)
-        self._header, self._problem, self._model = session.header, session.missing, model_of(session)
+        self._header, self._problem, self._model = session.header, session.missing, model_of(session.lines)
 
     @cached_property
     def runs(self) -> tuple[MeasuredRun, ...]:

@@ -42,7 +42,7 @@ def answers(name: str, model: Model) -> tuple[str, Rows]:
 
 def whole(view: View) -> Model:
     """Return the complete model of a view's session, including the part of a recording that is still to be played."""
-    return view.model if view.playback is None else model_of(view.playback.recording.session)
+    return view.model if view.playback is None else model_of(view.playback.recording.session.lines)
 
 
 class Documents:

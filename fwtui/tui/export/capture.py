@@ -94,7 +94,7 @@ def capture(
     if ends:
         for screens in screens_at:
             screens.lines[-1] = screens.first
-    model, recording = model_of(loaded), Recording(named(path), loaded)
+    model, recording = model_of(loaded.lines), Recording(named(path), loaded)
     runs = [*model.runs.values()]
     visible = [r for r in runs[:MAX_RUNS] if r.started <= clock.end and (r.finished is None or r.finished >= clock.begin)]
     markers = [line.event for line in loaded.lines if isinstance(line.event, events.Marker)]

@@ -88,7 +88,8 @@ class Playback:
     def follow(self) -> None:
         """Move the model to the player's position, at once or in slices."""
         self.model.seek(self.player.index)
-        self.model.apply_all(self._due(time.monotonic() + self._slice))
+        for event in self._due(time.monotonic() + self._slice):
+            self.model.apply(event)
         if self.model.index < self.player.index and not self._behind:
             self._behind = True
             self._later(PAUSE_SECONDS, self._go_on)

@@ -62,7 +62,8 @@ def run_of(model: Model, dtype: str, low: float = 1.0, backend: str = "cuda") ->
     number = len(model.runs) + 1
     graph = events.Graph(t=1.0, run=number, vertices=1024, edges=9, low=low, high=16.0)
     e = Experiment(kernel="naive", dtype=dtype, n=1024)
-    model.apply_all(run_events(e, graph, run=number, t=2.0, backend=backend, passes=[1e-3, 1e-3]))
+    for event in run_events(e, graph, run=number, t=2.0, backend=backend, passes=[1e-3, 1e-3]):
+        model.apply(event)
     return model.runs[number]
 
 

@@ -164,7 +164,7 @@ def test_two_runs_differ_in_the_shares_of_reasons_lines_and_instructions() -> No
 @pytest.mark.parametrize(("session", "ops"), [("h200-ladder-n4096", 57), ("h200-sparse-grid", 4)])
 def test_every_recorded_sample_is_at_a_line_of_this_program_and_shares_are_whole(session: str, ops: int) -> None:
     names = {file.name for file in package_files()}
-    runs = recorded(load(shipped_folder() / f"{session}.fwt.jsonl.gz")).runs.values()
+    runs = recorded(load(shipped_folder() / f"{session}.fwt.jsonl.gz").lines).runs.values()
     told = [(one, run.listing(one.op)) for run in runs for one in run.warps]
     assert len(told) == ops and all(one.unmapped == 0 and one.hot.file in names for one, _ in told)  # type: ignore[union-attr]
     for one, listing in told:

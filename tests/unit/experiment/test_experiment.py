@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from fwtui.campaigns.sweep.axis import read_axis
 from fwtui.commands.support import experiment_options
+from fwtui.common.child_process import request_line
 from fwtui.common.errors import Refused
 from fwtui.experiment import user_kernel_registry
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
@@ -87,7 +88,7 @@ def test_settling_fills_in_the_kernels_own_defaults(kernel: Kernel) -> None:
         100, kernel.tile_for(100) or 1, settled.dtype, options=tuple(sorted(settled.options.items()))
     )
     assert settled.shape(100, nonnegative=False).nonnegative is False
-    assert requests.decode(requests.encode(requests.RunRequest(3, settled))) == requests.RunRequest(3, settled)
+    assert requests.decode(request_line(requests.RunRequest(3, settled))) == requests.RunRequest(3, settled)
 
 
 def test_a_settled_experiment_has_a_device_and_the_default_one_can_run() -> None:

@@ -40,7 +40,8 @@ def sampled(run: int, listing: Listing = LISTING) -> list[Line]:
 
 def model(lines: list[Line]) -> Model:
     told = Model()
-    told.apply_all(line.event for line in lines)
+    for line in lines:
+        told.apply(line.event)
     return told
 
 

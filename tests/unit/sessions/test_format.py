@@ -32,7 +32,7 @@ def test_the_readme_reads_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     printed: list[Any] = []
     exec(block.replace("import pandas as pd\n", ""), {"pd": pd, "print": printed.append})  # noqa: S102  (our own README)
-    runs = model_of(load(path)).runs.values()
+    runs = model_of(load(path).lines).runs.values()
     if pandas:
         assert dict(printed[0]) == {run.id: run.n**3 / run.done.median for run in runs if run.done and run.done.median}
     else:

@@ -67,7 +67,8 @@ def test_no_order_of_events_breaks_the_model_and_seeking_gives_that_of_its_momen
     sequence: list[Any], every: int, data: st.DataObject
 ) -> None:
     state = Model(seeking=True, limits=ModelLimits(checkpoint_every=every))
-    state.apply_all(sequence)
+    for event in sequence:
+        state.apply(event)
     assert state == folded(sequence)
     for _ in range(5):
         index = data.draw(st.integers(0, len(sequence)))
@@ -75,7 +76,8 @@ def test_no_order_of_events_breaks_the_model_and_seeking_gives_that_of_its_momen
         start = state.seek(index)
         assert start == state.index <= index
         assert index < start + every if index < before else before <= start
-        state.apply_all(sequence[state.index : index])
+        for event in sequence[state.index : index]:
+            state.apply(event)
         assert state == folded(sequence[:index])
         everything(state)
 
@@ -130,7 +132,8 @@ def test_a_frozen_model_does_not_change_with_the_live_one() -> None:
     told = [limits, begun(), reading(1.0), events.Notice(t=1, text="a"), events.Marker(t=1, text="b")]
     live = folded(told)
     frozen = live.frozen()
-    live.apply_all([DONE, reading(2.0), events.Notice(t=2, text="c"), events.Marker(t=2, text="d"), replace(begun(), run=2)])
+    for event in [DONE, reading(2.0), events.Notice(t=2, text="c"), events.Marker(t=2, text="d"), replace(begun(), run=2)]:
+        live.apply(event)
     assert frozen == folded(told) != live
 
 
@@ -389,7 +392,8 @@ def test_later_events_of_an_old_run_are_kept() -> None:
     assert whole.progress == now and whole.samples and whole.pass_times is None
     live = both(1)[0]
     late = [events.Answers(t=9.0, run=1, counts=(3,), heat=((5.0,),)), events.Counters(t=9.0, run=1, op="x", values={})]
-    live.apply_all(late)
+    for event in late:
+        live.apply(event)
     before = live.runs[1]
     assert before.brief(None).whole([*ten_passes(1, 2.0), *late]) == before
     live, _ = both(3, whole_runs=1)
@@ -422,7 +426,8 @@ def test_a_long_session_costs_few_saved_states_and_versions() -> None:
     notices = [events.Notice(t=float(number), text=str(number)) for number in range(1000)]
     state, live = Model(seeking=True, limits=ModelLimits(checkpoint_every=4, checkpoints=8)), Model(live=True)
     for each in (state, live):
-        each.apply_all(notices)
+        for event in notices:
+            each.apply(event)
     assert len(state.checkpoints) <= 8 and not live.checkpoints
     for index in (999, 500, 3, 0, 731):
         begin = state.seek(index)
@@ -435,6 +440,7 @@ def test_a_long_session_costs_few_saved_states_and_versions() -> None:
     ]
     late = [events.Progress(t=200.0, run=place * 37 % 100, stage="clean", done=place / 1e5) for place in range(8000)]
     state = Model(seeking=True, limits=ModelLimits(versions=1000, checkpoint_every=128))
-    state.apply_all([*begun, *late])
+    for event in [*begun, *late]:
+        state.apply(event)
     assert len({id(run) for saved in state.checkpoints for run in saved.runs}) < 2000
     assert [run.progress for run in state.runs.values()] == sorted(late[-100:], key=lambda event: event.run)
