@@ -16,8 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from fwtui.common import units
-from fwtui.common.child_process import module_command
-from fwtui.common.environment import worker_environment
+from fwtui.common.child_process import ExitResult, module_command
 from fwtui.common.errors import Refused
 from fwtui.common.text import sanitise
 from fwtui.experiment.experiment import Settled, kernel_named
@@ -127,36 +126,36 @@ def _profile(tool: str, experiment: Settled, stop: Event, most_seconds: float) -
     program = module_command("fwtui.measure.profile_process", msgspec.json.encode(request).decode())
     while True:
         names = [left[0] for left in names_by_key.values() if left]
-        output = ncu.run(tool, names, program, worker_environment("real"), stop, most_seconds)
-        complaints = ncu.errors(output.log)
+        log, ended = ncu.run(tool, names, program, stop, most_seconds)
+        complaints = ncu.errors(log)
         # a chip that lacks one counter makes ncu reject all of them: retry without it
         named = {word.rstrip(".") for text in complaints for word in re.findall(r"[^\s,'\"]+", text)}
         unknown = [name for name in names if name in named]
         if not unknown or len(unknown) == len(names):
-            return _understood(output, complaints, most_seconds)
+            return _understood(log, ended, complaints, most_seconds)
         for left in names_by_key.values():
             if left and left[0] in unknown:
                 left.pop(0)
 
 
-def _understood(output: ncu.NcuOutput, complaints: list[str], most_seconds: float) -> dict[str, Counters] | str:
-    launches = []
-    for line in output.stdout.splitlines():
+def _understood(log: str, ended: ExitResult, complaints: list[str], most_seconds: float) -> dict[str, Counters] | str:
+    launches, stderr = list[ProfiledLaunch](), ended.stderr.decode("utf-8", "replace")
+    for line in ended.stdout.splitlines():
         with suppress(msgspec.MsgspecError):  # the profiler also prints to stdout
             launches.append(msgspec.json.decode(line, type=ProfiledLaunch))
-    profiled = ncu.rows(output.log)
+    profiled = ncu.rows(log)
     if profiled and len(profiled) == len(launches):
         return {launch.op: read(launch, row) for launch, row in zip(launches, profiled, strict=True)}
-    if output.code is None:
+    if ended.code is None:
         return f"the profiler took more than {most_seconds:g} s and was killed; choose a smaller n"
-    if any("NVGPUCTRPERM" in text for text in (output.log, output.stderr)):
+    if any("NVGPUCTRPERM" in text for text in (log, stderr)):
         return ncu.FORBIDDEN
     if profiled:
         return f"ncu profiled {len(profiled)} kernels, but {len(launches)} were launched, so they cannot be matched; report it"
-    refusals = [line for line in output.stderr.splitlines() if line.startswith("fwtui: ")]
+    refusals = [line for line in stderr.splitlines() if line.startswith("fwtui: ")]
     if refusals:
         return sanitise(refusals[-1].removeprefix("fwtui: "))
-    last = complaints or output.stderr.strip().splitlines()[-1:] or [f"it ended with exit code {output.code} and no counters"]
+    last = complaints or stderr.strip().splitlines()[-1:] or [f"it ended with exit code {ended.code} and no counters"]
     return f"ncu failed: {sanitise(last[0])}; run it by hand for details"
 
 

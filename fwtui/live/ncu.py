@@ -9,12 +9,15 @@ import csv
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
-from typing import NamedTuple
 
-from fwtui.common.child_process import ChildProcess
+from msgspec import Struct
+
+from fwtui.common.child_process import ChildProcess, ExitResult
+from fwtui.common.environment import worker_environment
 from fwtui.common.temporary_folder import temporary_folder
 
 PLACES = ("/usr/local/cuda*/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
@@ -35,15 +38,6 @@ _SCALES = {
         f"{prefix}{unit}": scale for prefix, scale in (("K", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)) for unit in ("byte", "hz")
     },
 }
-
-
-class NcuOutput(NamedTuple):
-    """The output of one call: ncu's, and that of the profiled program."""
-
-    code: int | None  # None: killed at the time limit
-    log: str
-    stdout: str
-    stderr: str
 
 
 def find(places: Sequence[str] = PLACES) -> str | None:
@@ -75,21 +69,25 @@ def permitted(parameters: str | Path = PARAMETERS, privileges: str | Path = PRIV
     return not restricted or (capabilities is not None and bool(int(capabilities[1], 16) >> _SYS_ADMIN & 1))
 
 
-def run(
-    tool: str, metrics: Sequence[str], program: Sequence[str], environment: Mapping[str, str], stop: Event, seconds: float
-) -> NcuOutput:
+def run(tool: str, metrics: Sequence[str], program: Sequence[str], stop: Event, seconds: float) -> tuple[str, ExitResult]:
     """Profile the kernels that the program launches between cuProfilerStart and cuProfilerStop; stopped early by `stop`."""
+    options = ["--profile-from-start", "off", "--replay-mode", "kernel"]
+    # locked clocks and flushed caches would differ from the timed runs
+    options += ["--cache-control", "none", "--clock-control", "none", "--metrics", ",".join(metrics)]
+    return run_tool([tool, *options, "--csv", "--page", "raw", "--print-units", "base"], program, stop, seconds)
+
+
+def run_tool(
+    tool: Sequence[str], program: Sequence[str], stop: Event, seconds: float, request: Struct | None = None
+) -> tuple[str, ExitResult]:
+    """Run a tool with its options on a program, which gets the request; return the tool's log and the end. Raises StartError."""
     with temporary_folder() as folder:
-        log = folder / "log.csv"
-        command = [tool, "--target-processes", "all", "--profile-from-start", "off", "--replay-mode", "kernel"]
-        # locked clocks and flushed caches would differ from the timed runs
-        command += ["--cache-control", "none", "--clock-control", "none", "--metrics", ",".join(metrics)]
-        command += ["--csv", "--page", "raw", "--print-units", "base", "--log-file", str(log), *program]
+        log = folder / "log"
+        command = [*tool, "--target-processes", "all", "--log-file", str(log), *program]
         # LC_ALL sets the number format; another user's lock file in /tmp would block
-        process = ChildProcess(command, {**environment, "LC_ALL": "C", "TMPDIR": str(folder)})
-        ended = process.finish(seconds, stop=stop)
-        output = log.read_bytes() if log.exists() else b""
-    return NcuOutput(ended.code, *(part.decode("utf-8", "replace") for part in (output, ended.stdout, ended.stderr)))
+        environment = {**worker_environment("real"), "LC_ALL": "C", "TMPDIR": str(folder)}
+        ended = ChildProcess(command, environment, subprocess.PIPE).finish(seconds, request, stop)
+        return log.read_text("utf-8", "replace") if log.exists() else "", ended
 
 
 def rows(log: str) -> list[dict[str, float]]:

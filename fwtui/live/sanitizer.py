@@ -7,7 +7,6 @@ call a place `relax(float *, int)+0x90 in mine.cu:13`, older ones `0x90 in /hw/m
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -16,9 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from fwtui.common.child_process import ChildProcess, module_command
-from fwtui.common.environment import worker_environment
-from fwtui.common.temporary_folder import temporary_folder
+from fwtui.common.child_process import module_command
 from fwtui.common.text import sanitise
 from fwtui.live import ncu
 from fwtui.stream.kernel_tests import BROKEN, LEFT_OUT, RIGHT, UNRELIABLE, Begun, Finding, KernelTestRequest
@@ -70,23 +67,17 @@ def run_sanitizer(request: KernelTestRequest, stop: Event, seconds: float = SECO
 
 
 def _checked(tool: str, name: str, check: SanitizerTool, request: KernelTestRequest, stop: Event, seconds: float) -> Finding:
-    with temporary_folder() as folder:
-        log = folder / "log"
-        command = [tool, "--tool", name, "--log-file", str(log), "--target-processes", "all", "--show-backtrace", "no"]
-        try:
-            process = ChildProcess(
-                [*command, *module_command("fwtui.measure.kernel_test_process")], worker_environment("real"), subprocess.PIPE
-            )
-            ended = process.finish(seconds, request, stop)
-        except OSError as error:
-            return Finding(case=name, outcome=LEFT_OUT, sentence=sanitise(f"{name} was skipped: {error}"))
-        report = log.read_text("utf-8", "replace") if log.exists() else ""
-    if sentence := check.found(report):
+    program = module_command("fwtui.measure.kernel_test_process")
+    try:
+        log, ended = ncu.run_tool([tool, "--tool", name, "--show-backtrace", "no"], program, stop, seconds, request)
+    except OSError as error:
+        return Finding(case=name, outcome=LEFT_OUT, sentence=sanitise(f"{name} was skipped: {error}"))
+    if sentence := check.found(log):
         return Finding(case=name, outcome=check.outcome, sentence=sanitise(f"{NAME}: {sentence}"))
     if ended.code is None:
         return Finding(case=name, outcome=LEFT_OUT, sentence=f"{name} was skipped: {NAME} took more than {seconds:g} s")
-    if not _SUMMARY.search(report):
-        complaint = (report.strip().splitlines() or [ended.last_output])[-1].strip("= ")
+    if not _SUMMARY.search(log):
+        complaint = (log.strip().splitlines() or [ended.last_output])[-1].strip("= ")
         return Finding(case=name, outcome=LEFT_OUT, sentence=sanitise(f"{name} was skipped: {NAME} failed: {complaint}"))
     if not (most := _ran(ended.stdout)):
         return Finding(case=name, outcome=LEFT_OUT, sentence=f"{name} was skipped: the kernel did not run in {NAME}")

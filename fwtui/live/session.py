@@ -403,10 +403,10 @@ class Live:
             with suppress(StartError):  # the next run reports it
                 self.worker.running().send(requests.PrepareRequest(device.backend, device.index))
 
-    def _tell_end(self, request: requests.Work | None, os_error_reason: str) -> None:
+    def _tell_end(self, request: requests.Work | None, why: str) -> None:
         """Send the end of a pending run or summary."""
         if isinstance(request, requests.RunRequest | requests.AnswerRequest):
-            self.emit(requests.last_word(request, self.now, "cancelled", os_error_reason))
+            self.emit(requests.last_word(request, self.now, "cancelled", why))
 
     def _watch_counting(self) -> None:
         counting = self._counting
