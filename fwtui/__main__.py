@@ -1,4 +1,4 @@
-"""`fwtui`: parse, do, and turn every user's mistake into one sentence."""
+"""The program `fwtui`: it parses the arguments, runs a command, and prints a mistake of the user as one sentence."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _Overview(CommandParser):
 
 
 def parser(command: str = "", called: str = "") -> argparse.ArgumentParser:
-    """The command line of one command, and nothing but that command is imported; without one that of --help and --version.
+    """Return the parser of one command, which imports only that command, or without one the parser of --help and --version.
 
     `called` is the name of the command in error messages, by default its own.
     """

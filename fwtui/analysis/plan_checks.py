@@ -38,7 +38,7 @@ class Conflict(NamedTuple):
 def ancestors(plan: Sequence[Step]) -> list[int]:
     """Return for each step the steps that must have finished before it starts, as a bit set of indices.
 
-    A lane runs its steps in order; `after` orders steps of different lanes. Raises ValueError for an `after` that
+    A stream runs its steps in order; `after` orders steps of different streams. Raises ValueError for an `after` that
     does not point backwards.
     """
     last: dict[tuple[int, int], int] = {}

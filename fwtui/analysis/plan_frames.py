@@ -179,7 +179,7 @@ def frames_of(run: Run) -> PlanFrames | None:
 
 
 def _order(run: Run) -> EliminationOrder | None:
-    """Return the supernodes of a run, without the vertices; None if it has none, or those of a forged session are no tree."""
+    """Return the supernodes of a run, without the vertices; None if there are none, or if a forged session has no valid tree."""
     order = run.ordered
     if order is None or not len(order.sizes) == len(order.parents) == len(order.above):
         return None

@@ -76,7 +76,7 @@ class LinkBandwidth(NamedTuple):
 
     @property
     def rate(self) -> str:
-        """298 GB/s over NVLink"""
+        """The bandwidth as text: 298 GB/s over NVLink."""
         return f"{units.bandwidth(self.bytes_per_second)} {self.over}"
 
     def __str__(self) -> str:

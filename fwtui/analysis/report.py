@@ -163,7 +163,7 @@ def _phase(phase: PhaseTime) -> dict[str, Any]:
 
 
 def _copies(run: Run) -> dict[str, Any]:
-    """Reading a file and, on a GPU, copying in (with the change of layout) and out: seconds, bytes, bytes per second."""
+    """Return seconds, bytes and bytes per second of reading a file, and of copies to and from a GPU (with reordering)."""
     copies = {}
     for stage, seconds, size in run.stage_times:
         name = STAGES[stage].copy if stage in STAGES else ""
@@ -174,6 +174,6 @@ def _copies(run: Run) -> dict[str, Any]:
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], right: Container[str] = ()) -> list[str]:
-    """Rows as the lines of a Markdown table; columns named in `right` are right-aligned. Cells may have markup."""
+    """Return rows as the lines of a Markdown table; columns named in `right` are right-aligned. Cells may have markup."""
     rule = ["---:" if name in right else "---" for name in head]
     return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |" for cells in (head, rule, *rows)]

@@ -126,7 +126,7 @@ class _Tracer:
         yield self._slice(RUNS, RUN, run.name, run.started.t, end, args | {"title": run.started.title})
 
     def _rounds(self, run: _OpenRun) -> Iterator[TraceEvent]:
-        """Yield an event per round, at the share of the instrumented repetition at which its first relaxation comes."""
+        """Yield an event per round, placed in the instrumented repetition by the share of relaxations before the round."""
         if run.phases is None or not run.relaxations:
             return
         begun = run.phases.t - run.phases.seconds
@@ -157,7 +157,7 @@ class _Tracer:
             yield {"ph": "C", "name": quantity.title, "ts": _micro(event.t), "pid": process, "tid": 0, "args": args}
 
     def _slice(self, process: int, track: int, name: str, begun: float, end: float, args: dict[str, Any]) -> TraceEvent:
-        """A slice that begins where the one before it has ended, if it would overlap with that."""
+        """Return a slice; if it would overlap with the previous one, it begins at the end of that."""
         begun = max(begun, self._ends.get((process, track), begun))
         end = max(begun, end)
         self._ends[process, track] = end

@@ -126,7 +126,7 @@ class Evidence:
         return [run for run in self.runs() if run.n == n and same(run, requested, kernel)]
 
     def run(self, spec: str, n: int) -> Run:
-        """Return the latest verified run; none counts if one of them was wrong."""
+        """Return the latest verified run of the experiment. If any of its runs was incorrect, none counts."""
         repeats = self.repeats(spec, n)
         good = [run for run in repeats if run.state == "done" and run.verified]
         if not good or any(run.wrong for run in repeats):
@@ -145,7 +145,7 @@ class Evidence:
         return needed(found, self._why_missing(kernel)) if kernel else found
 
     def sizes(self, *specs: str) -> tuple[int, ...]:
-        """Return the sizes, ascending, at which all of them were run and timed."""
+        """Return the sizes, ascending, at which all these kernels were run and timed."""
         ran = sorted({run.n for run in self.runs()})
         timed = {spec: [n for n in ran if any(run.seconds for run in self.find(spec, n))] for spec in specs}
         for spec, found in timed.items():

@@ -223,7 +223,7 @@ class ModuleProcess(ChildProcess):
 
 
 def check_utf8(path: str) -> None:
-    """Raises Refused if the name of the file cannot be sent to another process."""
+    """Raise Refused if the name of the file cannot be sent to another process."""
     try:
         path.encode()
     except UnicodeEncodeError:

@@ -38,7 +38,7 @@ def capture_graph(launch: Callable[[], object], stream: Any) -> Any:
             with suppress(Exception):  # the failure may have invalidated the capture
                 builder.close()
             raise
-    # all nodes run at the priority of the launching stream unless nodes have priorities, so no lane has precedence
+    # all nodes run at the priority of the launching stream unless nodes have priorities, so no stream has precedence
     return builder.complete(cuda.graph.GraphCompleteOptions(upload_stream=stream, use_node_priority=True))
 
 
@@ -68,7 +68,7 @@ def _fill(out: Any, recipe: Recipe) -> None:
 
 
 class CudaEngine(Engine):
-    """The engine of one GPU. Lane 0 is `stream`; other lanes have separate streams, with higher priority for higher lanes."""
+    """The engine of one GPU. Steps with lane 0 run on `stream`; other lanes have their own streams, higher ones with priority."""
 
     timed = True
 
@@ -189,12 +189,12 @@ class CudaEngine(Engine):
         if lane not in self._streams:
             # lower is more urgent: blocks of such a stream get free multiprocessors first, also in a graph
             priority = max(-lane, driver_calls.most_urgent_priority())
-            # the lane waits for the default stream, which creates arrays for which no stream was given
+            # the stream waits for the default stream, which creates arrays for which no stream was given
             self._streams[lane] = self.gpu.create_stream(options=cuda.StreamOptions(nonblocking=False, priority=priority))
         return self._streams[lane]
 
     def _launch_on_streams(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check) -> None:
-        """Launch all steps on their lanes, with event record and wait for `after`, both eagerly and inside a capture."""
+        """Launch all steps on their streams, eagerly or inside a capture; events order the steps as `after` requires."""
         awaited = {earlier for step in plan for earlier in step.after}
         forked = {0}
         fork = self.stream.record() if any(step.lane for step in plan) else None

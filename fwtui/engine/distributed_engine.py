@@ -138,11 +138,11 @@ class Order(Struct, Generic[Value], tag=True):
 
 
 class EndOrder(Order[None]):
-    """The last order."""
+    """An order to end the loop of orders."""
 
 
 class FreeBytes(Order["tuple[int, int]"]):
-    """Return the free memory for a rank's rows, of its GPU or its host, and its share of its host's free memory."""
+    """An order to return the free bytes for a rank's rows (on its GPU, else its host), and its share of the host's free bytes."""
 
     def execute(self, work: RankState) -> tuple[int, int]:
         here = work.channel.ranks[work.rank].host
@@ -152,14 +152,14 @@ class FreeBytes(Order["tuple[int, int]"]):
 
 
 class Synchronize(Order[None]):
-    """Wait until everything launched has finished."""
+    """An order to wait until all launched work has finished."""
 
     def execute(self, work: RankState) -> None:
         work.synchronize()
 
 
 class Build(Order[None]):
-    """Build the kernel's program."""
+    """An order to build the kernel's program."""
 
     kernel: str
     shape: Shape
@@ -184,14 +184,14 @@ class Free(Order[None]):
 
 
 class Load(Order[None]):
-    """Load a matrix from rank 0."""
+    """An order to load a matrix from rank 0."""
 
     def execute(self, work: RankState) -> None:
         work.load(work.scattered(None))
 
 
 class LoadMapped(Order[None]):
-    """Load a matrix from a file that all ranks map into memory; the result overwrites it."""
+    """An order to load a matrix from a file that all ranks map into memory; the result overwrites it."""
 
     path: str
 
@@ -212,7 +212,7 @@ class Restore(Order[None]):
 
 
 class Unload(Order["np.ndarray | None"]):
-    """Gather the result in rank 0."""
+    """An order to gather the result in rank 0."""
 
     def execute(self, work: RankState) -> np.ndarray | None:
         shape = work.program.shape
@@ -230,7 +230,7 @@ class Unload(Order["np.ndarray | None"]):
 
 
 class Compile(Order[None]):
-    """Launch one step of each op. On CPUs, one rank of a host compiles first and the others read its cache."""
+    """An order to launch one step of each op. On CPUs, one rank of a host compiles first and the others read its cache."""
 
     def execute(self, work: RankState) -> None:
         steps = steps_of_rank(work.plan, work.rank)
@@ -247,14 +247,14 @@ class Compile(Order[None]):
 
 
 class WarmUp(Order[None]):
-    """Run the plan once, untimed."""
+    """An order to run the plan once, untimed."""
 
     def execute(self, work: RankState) -> None:
         work.warm_up()
 
 
 class PrepareTimed(Order[None]):
-    """Prepare repetitions with launch mode `mode`."""
+    """An order to prepare repetitions in the launch mode `mode`."""
 
     mode: str
 
@@ -263,7 +263,7 @@ class PrepareTimed(Order[None]):
 
 
 class RunTimed(Order[float]):
-    """Run a timed repetition; return its seconds."""
+    """An order to run a timed repetition and return its seconds."""
 
     def execute(self, work: RankState) -> float:
         work.engine.synchronize()
@@ -274,7 +274,7 @@ class RunTimed(Order[float]):
 
 
 class PreparePhases(Order[None]):
-    """Prepare instrumented repetitions."""
+    """An order to prepare instrumented repetitions."""
 
     mode: str
 
@@ -285,7 +285,7 @@ class PreparePhases(Order[None]):
 
 
 class RunPhases(Order["list[float]"]):
-    """Run an instrumented repetition; return the seconds of every stretch, including those of other ranks."""
+    """An order to run an instrumented repetition and return the seconds of every stretch on every rank."""
 
     def execute(self, work: RankState) -> list[float]:
         work.engine.synchronize()

@@ -104,11 +104,11 @@ class Engine(Protocol):
         """Run the plan once, untimed, with progress reports."""
 
     def timed_repetition(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> TimedRun:
-        """Prepare the plan for timing as a whole, launched as `mode` says."""
+        """Prepare the plan for timing as a whole, in that launch mode."""
         ...
 
     def instrumented_repetition(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhaseRun:
-        """Prepare the plan for timing each stretch, on one lane."""
+        """Prepare the plan for timing each stretch, on one stream."""
         ...
 
 

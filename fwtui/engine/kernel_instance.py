@@ -24,7 +24,7 @@ class DeviceUnavailable(UnsupportedShape):
 
 
 def check_supported(kernel: Kernel, shape: Shape, engine: Engine) -> None:
-    """Raises UnsupportedShape."""
+    """Raise UnsupportedShape if the kernel does not support the shape on this device."""
     if refusal := kernel.refuses(shape) or kernel.lacks(shape, engine.target):
         raise UnsupportedShape(refusal)
 

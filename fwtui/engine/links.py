@@ -175,7 +175,7 @@ class NcclLink(Link):
         return int  # the stream orders all later work after the broadcast
 
     def finish(self) -> None:
-        """Do nothing: the streams have already ended."""
+        """Do nothing: the caller has already synchronised the streams."""
 
 
 RankLink = MpiLink | NcclLink

@@ -20,7 +20,7 @@ _MANAGED_SHARE = 2  # managed memory must fit this many times into the free memo
 
 
 def check_memory(kernel: Kernel, shape: Shape, engine: Engine, full: bool = False, free_host: int | None = None) -> None:
-    """Raises Refused with the memory needed, the free memory, and the largest n that fits. `full`: compared with SciPy's result;
+    """Raise Refused with the memory needed, the free memory, and the largest n that fits. `full`: compared with SciPy's result;
     `free_host`: free bytes of the host's memory, measured by default."""
     free_device = engine.free_bytes()
     matrices = kernel.matrices + 1  # and the stored input

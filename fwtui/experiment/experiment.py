@@ -82,7 +82,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
     @property
     def places(self) -> tuple[RankDevice, ...]:
-        """The devices of its ranks; empty for a run on one device, or if those of a forged session are invalid."""
+        """The devices of its ranks; empty for a run on one device, and for invalid devices in a forged session."""
         try:
             return places(self.devices)
         except Refused:
@@ -90,7 +90,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
     @property
     def device_id(self) -> DeviceId:
-        """The device in `device`; auto if that of a forged session is invalid."""
+        """The parsed field `device`; auto if it is invalid, as a forged session may have any text."""
         try:
             return DeviceId.parse(self.device)
         except Refused:
@@ -173,16 +173,16 @@ def _fields(experiment: Experiment) -> dict[str, Any]:
 
 
 def identity(experiment: Experiment, ignoring: Sequence[str] = HOW_MEASURED) -> tuple[object, ...]:
-    """Return a key that is equal for experiments that differ only in the ignored fields; a file counts by its name."""
+    """Return a key that is equal for experiments that differ only in the ignored fields; it contains the name of a graph file."""
     plain = experiment.without_path if experiment.file else experiment
     values = [getattr(plain, name) for name in Experiment.__struct_fields__ if name not in ignoring]
     return tuple([tuple(sorted(value.items())) if isinstance(value, dict) else value for value in values])
 
 
 def settle(experiment: Experiment, simulated: bool = False) -> Settled:
-    """The experiment with every default of its kernel filled in. Raises Refused if it can never run.
+    """Return the experiment with every default of its kernel filled in. Raises Refused if it can never run.
 
-    Nothing of this machine is asked (fwtui.machine.device_choice does that, and chooses the kernel of `auto`).
+    The result does not depend on this machine; fwtui.machine.device_choice makes the choices that do, such as that of `auto`.
     """
     kernel = kernel_named(experiment.kernel)
     if kernel is AUTO:

@@ -123,7 +123,7 @@ def _probability(e: Experiment) -> float:
 
 
 def potential_range(share: float, low: int, high: int) -> int:
-    """The number of potentials H that comes nearest to that share of negative edges; 0 for none.
+    """Return the number of potentials H whose share of negative edges is nearest to the given one; 0 for none.
 
     The difference of two uniform potentials is triangular: -d has probability (H - d) / H^2.
     """
@@ -189,7 +189,7 @@ def _permuted(index: np.ndarray, rule: CellRule) -> np.ndarray:
 
 
 def compile_fill(spec: Experiment, fill: Fill) -> None:
-    """Compile a generator, so that the time of the next call of `generate` is that of generating."""
+    """Compile a generator, so that the next call of `generate` does not include the compilation."""
     generate(changed(spec, n=min(spec.n, COMPILED_N), density=1.0), fill)
 
 

@@ -87,7 +87,7 @@ def choices(graph: EdgeFacts, dtype_text: str | None, reach_within: Callable[[fl
 
     The caller takes the next type if one overflows or rounds a sum.
 
-    `reach_within` has the result of longest(), from searches that may end at the given distance. Raises Refused if the
+    `reach_within(distance)` returns the result of longest(); its searches may stop at that distance. Raises Refused if the
     requested type cannot hold the weights.
     """
     if dtype_text is not None and dtype_text not in DTYPES:

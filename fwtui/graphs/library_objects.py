@@ -248,7 +248,7 @@ def _weight_attribute(graph: Any, choice: WeightChoice, name: str) -> Hashable |
 def edges_of_networkx(
     graph: Any, weight: Hashable | None, missing: Any
 ) -> tuple[list[Hashable], tuple[np.ndarray, np.ndarray], list[Any]]:
-    """Return the nodes of a NetworkX graph, the places of its arcs' ends among them, and their attribute of that name.
+    """Return the nodes of a NetworkX graph, and for each arc the indices of its ends and its attribute of that name.
 
     An undirected edge is two arcs, which may have two weights in a view of a directed graph.
     """

@@ -99,7 +99,7 @@ class _Edges:
         self._add(arcs)
 
     def _renamed(self) -> NamedVertices:
-        """Name the ends that have been read as numbers, and return the names."""
+        """Switch the vertices read so far from numbers to names, and return the names."""
         arcs = self._arcs.all()
         if not len(arcs.weights):
             return NamedVertices()

@@ -84,7 +84,7 @@ METRICS = (
 
 
 def measure(experiment: Settled, stop: Event | None = None, most_seconds: float = 600.0) -> dict[str, Counters] | str:
-    """Return the counters of one launch of every op (the middle one of its largest), or a sentence with the reason for none.
+    """Return the counters of one launch of every op (the middle one of its largest launches), or the reason for none.
 
     Each call of ncu takes seconds to minutes; another thread can set `stop`. Nothing else may profile the GPU at the same time: a
     session's sampler reads the same counters.

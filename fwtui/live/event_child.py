@@ -52,7 +52,7 @@ class EventChild(ChildProcess):
         return self.exit_code == -signal.SIGKILL and not self.excess
 
     def death_fault(self, t: float, run: int | None, stage: str) -> Fault:
-        """Return the fault for its death in that run, or in none; `stage` is the run's stage, if it had begun."""
+        """Return the fault that reports its death, in that run or outside of runs; `stage` is the stage of the run, if any."""
         message = f"{self.death}{during(stage)}; the next run gets {self.next}"
         if self.killed:
             message += ". If no user killed it, the machine ran out of memory; choose a smaller n"

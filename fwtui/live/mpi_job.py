@@ -59,7 +59,7 @@ def _incomplete(missing: str) -> Refused:
 
 
 def check_job(devices: str) -> None:
-    """Raises Refused if ranks cannot run on these devices."""
+    """Raise Refused if ranks cannot run on these devices."""
     mpiexec()
     if any(rank.gpu is not None for rank in places(devices)) and find_spec("nccl") is None:
         raise _incomplete("NCCL, and nccl4py is not installed")

@@ -173,7 +173,7 @@ class Live:
         self._send_request(request, model_run.device, settled.devices)
 
     def cancel(self) -> None:
-        """Stop the run or the summary before its next step (killed if it does not stop within two seconds), or the profiler."""
+        """Stop the profiler, or the run or summary before its next step; kill a worker that has not stopped after two seconds."""
         if self._counting is not None:
             self._counting.cancel()
         self.warp_sampling.cancel()

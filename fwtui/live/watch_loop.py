@@ -97,7 +97,7 @@ class WatchRequest(NamedTuple):
 
 
 class TimedSave(NamedTuple):
-    """A save that was right, and the seconds of one repetition."""
+    """A correct save, and the seconds of one repetition."""
 
     number: int
     seconds: float

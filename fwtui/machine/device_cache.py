@@ -25,7 +25,7 @@ _SUFFIX = ".facts"
 def read(kind: str, device: DeviceId, decode: Callable[[bytes], Facts]) -> Facts | None:
     """Return the cached facts about this device in its present state.
 
-    None if there are none, if the file is damaged, or if `decode` does not understand its data.
+    None if there are none, if the file is damaged, or if `decode` rejects its data.
     """
     data = unsealed(_path(kind, device), kind)
     with suppress(msgspec.MsgspecError, Corrupt):

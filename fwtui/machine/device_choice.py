@@ -72,7 +72,7 @@ def _choices(experiment: Experiment) -> Iterator[Experiment]:
 
 
 def _check_device(settled: Settled) -> None:
-    """Raises Refused if the GPU lacks a feature that the kernel needs."""
+    """Raise Refused if the GPU lacks a feature that the kernel needs."""
     device, gpus = settled.runs_on, hardware.gpus().gpus
     if device.backend != "cuda" or device.index >= len(gpus):
         return
@@ -83,7 +83,7 @@ def _check_device(settled: Settled) -> None:
 
 
 def check_gpus_exist(devices: tuple[RankDevice, ...], count: int, reason: str) -> None:
-    """Raises NoGpu if one of the GPUs does not exist on this machine."""
+    """Raise NoGpu if one of the GPUs does not exist on this machine."""
     for place in devices:
         if not place.host and place.gpu is not None and place.gpu >= count:
             found_words = f"{count} found" if count else reason

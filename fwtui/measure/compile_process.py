@@ -94,7 +94,7 @@ def _used(kernel: Kernel, request: CompileRequest, disassembler: Disassembler | 
 
 
 def _check_limits(op: Any, step: Any, code: Any, request: CompileRequest) -> None:
-    """Raises UserKernelError if no GPU of that compute capability can launch the operation with these blocks."""
+    """Raise UserKernelError if no GPU of that compute capability can launch the operation with these blocks."""
     from fwtui_kernels.programs.cuda_source import check_parameters
 
     registers, shared, _, _ = code.used

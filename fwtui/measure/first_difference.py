@@ -26,7 +26,7 @@ MAX_LEFT_OUT = 64  # candidate vertices of a step, each omitted once
 
 
 class Difference(NamedTuple):
-    """A step, and the matrix after it: the kernel's and the plan's."""
+    """A step, and the matrices of the kernel and of the plan after it."""
 
     step: int
     got: np.ndarray  # canonical, with the padding if that was compared
@@ -128,7 +128,7 @@ def _all_there(kernel: Kernel, plan: Sequence[Step], side: int) -> Iterator[bool
 def _cause(
     got: np.ndarray, states: tuple[np.ndarray, np.ndarray, np.ndarray], writes: Sequence[Rect], through: range, tile: int
 ) -> str:
-    """Return the only mistake that gives exactly the kernel's matrix; empty if none or several of the candidates do."""
+    """Return the only candidate mistake that gives exactly the kernel's matrix; empty if none or several do."""
     n = len(got)
     fitting = [what for what, cells in _mistakes(*states, writes, through, tile) if np.array_equal(cells[:n, :n], got)]
     if forgotten := _forgotten(got, states[0], writes, through):

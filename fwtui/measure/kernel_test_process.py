@@ -316,7 +316,7 @@ def _nothing(distance: Any) -> None:
 
 
 def _odd(raw: np.ndarray, graph: GraphInput) -> str:
-    """Describe values that no relaxation gives; empty if there are none."""
+    """Describe values that no relaxation can produce; empty if there are none."""
     if raw.dtype.kind == "f":
         return NAN if np.isnan(raw).any() else ""
     return WRAPPED if (raw < 0).any() and graph.nonnegative else ""

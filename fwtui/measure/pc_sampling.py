@@ -55,7 +55,7 @@ class _Data(ctypes.Structure):
 
 
 class _Call(ctypes.Structure):
-    """The common first fields of every call."""
+    """The first fields of the parameter structure of every CUPTI call."""
 
     _fields_ = [("size", c_size_t), ("private", c_void_p), ("context", c_void_p)]
 
@@ -212,7 +212,7 @@ class _Buffer:
 
 
 def _size(kind: type[_Call]) -> int:
-    """Return the size as the header counts it: up to the last field."""
+    """Return the size of a structure as the CUPTI header defines it: up to the last field."""
     name = kind._fields_[-1][0]
     field = getattr(kind, name)
     return field.offset + field.size

@@ -118,7 +118,7 @@ def cpu_rate(probe: probe_cpu.ProbeLoop) -> float:
 
 
 def _turns(run: Callable[[int], object], turns: int = 64) -> int:
-    """Return the number of iterations that takes a burst, without waits for a core or for other threads."""
+    """Return the number of iterations whose computing time is one burst, excluding waits for a core or for other threads."""
     import numba
 
     threads = numba.get_num_threads()

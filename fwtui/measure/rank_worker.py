@@ -224,7 +224,7 @@ class Rank:
         return RankState(self._channel, engine, link)
 
     def _fail(self, code: str, message: str, where: str = "", via_rank_zero: bool = True) -> NoReturn:
-        """Report why the job ends, and end it. `via_rank_zero`: rank 0 can forward the report."""
+        """Report the reason for the end of the job, and end it. With `via_rank_zero`, rank 0 can forward the report."""
         self._ends.acquire()  # never released: only the first reason is reported
         fault = events.Fault(t=0.0, source="worker", code=code, message=message, stderr=where)
         if self._worker is not None:

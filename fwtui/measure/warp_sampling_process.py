@@ -192,7 +192,7 @@ def _timed_launches(it: LoadedKernel, steps: Sequence[int], every: bool, context
 def _samples_until(
     until: float, it: LoadedKernel, ordered: Sequence[Sequence[SampledLaunches]], context: SampledContext
 ) -> dict[str, tuple[PcSamples, int]]:
-    """Return the samples of the first sessions that fit into the time."""
+    """Return the samples of the sampling sessions that fit into the time."""
     samples_by_op: dict[str, tuple[PcSamples, int]] = {}
     last = 0.0  # seconds of a session
     for together in ordered:
@@ -204,7 +204,7 @@ def _samples_until(
 
 
 def _timed(it: LoadedKernel, step: Step, context: SampledContext) -> SampledLaunches:
-    """Return the number of launches of a step that suffices, by the time of one."""
+    """Return the sufficient number of launches of a step, from the time of one launch."""
 
     def launch() -> float:
         begin = time.perf_counter()
@@ -283,7 +283,7 @@ def _events(request: SampleRequest, op: str, sampled: PcSamples, period: int, co
 
 
 def _zero(matrix: Any) -> None:
-    """Fill with edges of length 0, which change nothing, as most relaxations of a real graph."""
+    """Fill with edges of length 0: like most relaxations of a real graph, they change nothing."""
     if hasattr(matrix, "buffer"):
         matrix.buffer.fill(0, stream=cuda.LEGACY_DEFAULT_STREAM)
     else:

@@ -96,7 +96,7 @@ class Worker:
                     self._leave()
 
     def _execute(self, order: requests.RankOrder) -> None:
-        """Only a job of ranks receives orders."""
+        """Execute an order to all ranks; only a job of ranks receives orders."""
         raise NotImplementedError
 
     def serve(self, request: requests.Work) -> None:

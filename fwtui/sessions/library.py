@@ -55,7 +55,7 @@ class SessionSummary:
 
     @property
     def machine(self) -> str:
-        """Its processor."""
+        """The processor of its machine."""
         return self.header.machine.cpu if self.header else ""
 
 

@@ -45,7 +45,7 @@ _scipy_has_run = False  # in this process: the second graph is worth loading a k
 
 
 def choose_engine(device: str | int | None, n: int, needed_by: str = "") -> Engine:
-    """The GPU to use, or the CPU if nothing needs a GPU. Raises NoGpu for a missing GPU and Refused for an unknown device."""
+    """Return the engine of the GPU to use, or of the CPU if nothing needs a GPU. Raises NoGpu, or Refused if unknown."""
     device_id = DeviceId.parse("auto" if device is None else str(device), "cpu")
     if device_id.backend == "cpu":
         if needed_by:
@@ -133,9 +133,9 @@ def _suits_scipy(n: int) -> bool:
 def fitting(
     named_kernel: Kernel | None, facts: EdgeFacts, dtype: str, engine: Engine, result_bytes: int = 0
 ) -> tuple[Kernel, Shape]:
-    """Like suited; if the matrix does not fit the device, the kernel that streams it. Raises Refused.
+    """Return the result of suited(), or the kernel that streams the matrix if it does not fit the device. Raises Refused.
 
-    `result_bytes`: bytes per cell of its rows that stay with each rank.
+    `result_bytes` is the memory in bytes per cell of the result rows that each rank retains.
     """
     kernel, shape = suited(named_kernel, facts.n, dtype, facts.nonnegative, engine)
     if engine.ranks:

@@ -1,4 +1,4 @@
-"""Graphs on a GPU, given there or on the host: checked, bounded and laid out there, and their distances finished there.
+"""Graphs of the host or of a GPU, which the GPU checks, bounds and lays out; it also converts their distances.
 
 A dense matrix is copied in its own type and order, a sparse one as its arcs; the host makes no other copy.
 """
@@ -39,9 +39,9 @@ Piece = tuple[int, np.ndarray, np.ndarray]  # the first row of some, where they 
 
 
 class DeviceGraph(SolverGraph):
-    """A graph in a device's memory: a square array of any real type, or three arrays of arcs, of which the least of parallel
-    ones counts. With `resident` the array was given on the device; its answer stays there, as others do with `keep`.
+    """A graph in device memory: a square array of any real type, or three arrays of arcs; of parallel arcs the lightest counts.
 
+    `resident` means that the caller passed an array on the device. Its distances stay there, as do others with `keep`.
     Its kernels are launched within compiled().
     """
 
@@ -94,7 +94,7 @@ class DeviceGraph(SolverGraph):
         return longest(*lengths)
 
     def _searched(self, enough: float, inwards: bool, looks: int) -> np.ndarray:
-        """Lengths of paths from vertex 0, or to it: small enough, shortest, or after the last check."""
+        """Return lengths of paths from or to vertex 0, once they are small enough or shortest, or after the last check."""
         now = np.full(self.n, np.inf)
         now[0] = 0
         distance = on_device(now, self.engine)

@@ -41,7 +41,7 @@ def terms_of(facts: EdgeFacts, dtype: str, largest: float) -> Terms | None:
 def found_on_device(
     distances: Any, weights: Any, facts: EdgeFacts, largest: float, engine: Engine, keep_on_device: bool, clock: Clock
 ) -> TracedPredecessors | None:
-    """Return all predecessors, and the sources of which rounding hid some; None if lengths are too large or memory is short.
+    """Return all predecessors, and the sources for which rounding hid some; None if lengths are too large or memory is short.
 
     `keep_on_device`: as a device array, else as a host array.
 

@@ -46,7 +46,7 @@ class Ends:
         return len(self.begins), self.n if self.columns is None else len(self.columns)
 
     def result(self, distances: np.ndarray, predecessors: np.ndarray | None, stats: Stats, graph: Adjacency) -> Result:
-        """Return the result of an array of that shape."""
+        """Return the result of a call from its arrays, which have that shape."""
         answered = distances.T if self.backward else distances
         whole = self.sources is None and self.targets is None
         paths = Paths(graph, answered, stats.exact) if whole else None

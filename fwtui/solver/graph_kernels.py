@@ -21,7 +21,7 @@ WHOLE = 2.0**53  # every float64 of at least this value is an integer
 
 @jit(device=True, inline="always")
 def reduced(value, shared, adding):
-    """The greatest of all threads' values, or their sum, returned to all of them; `shared` has a float64 for each thread."""
+    """Return the maximum or the sum of the values of all threads to each thread; `shared` has one float64 per thread."""
     t = cuda.threadIdx.x
     cuda.syncthreads()  # all threads have read the old values
     shared[t] = value
@@ -37,7 +37,7 @@ def reduced(value, shared, adding):
 
 @jit(device=True, inline="always")
 def note(facts, shared, greatest):
-    """Raise the first numbers of `facts` to one block's values: once per block, as atomics on one address are serialised."""
+    """Raise the first numbers of `facts` to the maxima of one block; one thread per block does it, as atomics serialise."""
     for which in range(len(greatest)):
         most = reduced(greatest[which], shared, False)
         if cuda.threadIdx.x == 0 and most > facts[which]:

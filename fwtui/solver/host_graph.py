@@ -24,7 +24,7 @@ class HostGraph(SolverGraph):
     """Build the matrix that becomes the distances, in place if cells have the same width."""
 
     def __init__(self, origin: GivenGraph, engine: Engine, facts: EdgeFacts | None = None, keep: bool = False):
-        """Take the graph; `facts` spares scanning it again. `keep`: copy its distances to the engine's device."""
+        """Represent the graph; `facts` avoids a second scan. `keep` copies its distances to the engine's device."""
         super().__init__(origin, engine, facts or origin.adjacency.facts, keep)
 
     def reach(self, enough: float) -> tuple[float, bool]:

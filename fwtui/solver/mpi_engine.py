@@ -61,7 +61,7 @@ class LocalMpiEngine(DistributedEngine):
         self.job = MpiJob(self._devices, timeout, time.monotonic(), worker_environment("real"))
 
     def replies_to(self, order: Order[Any], work: Callable[[], Any] | None = None) -> list[requests.Reply]:
-        """Raises Failed if the job is lost."""
+        """Execute the order on all ranks. Raises Failed if the job has ended."""
         assert self.job is not None
         with undo_on_signal(self.kill):
             self.job.send(requests.RankOrder(encode_order(order)))

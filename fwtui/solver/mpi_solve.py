@@ -1,4 +1,4 @@
-"""`solve` in an MPI program, whose processes are the ranks: rank 0 has the graph, and each rank its rows of the answer."""
+"""`solve` in an MPI program: its processes are the ranks. Rank 0 has the graph; each rank gets its rows of the result."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def solve_mpi(
 
 @dataclass
 class _Member:
-    """This process among the ranks of a communicator; kept with it for the next call."""
+    """The rank of this process in a communicator, which caches it for the next call."""
 
     comm: Any
     channel: Channel
@@ -141,7 +141,7 @@ def _member(comm: Any, on_cpu: bool, falls_back: bool) -> _Member:
 
 
 class _Engine(RankZeroEngine):
-    """Rank 0's engine. An error inside an order ends the program, as the others are then inside it too."""
+    """The engine of rank 0. An error inside an order aborts the program, because the other ranks are executing the order too."""
 
     def __init__(self, member: _Member, work: RankState):
         super().__init__(member.channel, work)
@@ -155,7 +155,7 @@ class _Engine(RankZeroEngine):
 
 
 class RowWork(RankState):
-    """A rank's work on an answer, of which its rows stay with it."""
+    """The state of a rank during one call; the rank retains its rows of the result."""
 
     rows: np.ndarray  # their vertices
     distances: np.ndarray
@@ -182,7 +182,7 @@ class KeepWeights(Order[None]):
 
 
 class LookOrder(Order["tuple[float, list[float]]"]):
-    """The greatest absolute distance of a rank's rows, and their cells on the diagonal."""
+    """An order to return the greatest absolute distance in a rank's rows, and their cells on the diagonal."""
 
     far: float
 
@@ -202,7 +202,7 @@ class Reach(Order[None]):
 
 
 class LeadsOut(Order[bool]):
-    """Return whether one of these arcs (int64 bytes) leads from a reached vertex to an unreached one."""
+    """An order to return whether one of these arcs (int64 bytes) leads from a reached vertex to an unreached one."""
 
     sources: bytes
     targets: bytes
@@ -238,7 +238,7 @@ SOLVE_ORDERS = ORDERS | KeepWeights | LookOrder | Reach | LeadsOut | Finish | Tr
 
 
 class MpiGraph(HostGraph):
-    """Rank 0's graph, whose rows go to the ranks block by block, and whose distances stay with them."""
+    """The graph of rank 0, which sends its rows to the ranks block by block; the ranks retain the distances."""
 
     engine: RankZeroEngine
 
@@ -308,7 +308,7 @@ class _RankPaths(Paths):
         return self._of
 
     def found(self) -> np.ndarray:
-        """Predecessors of its rows. All ranks exchange the same things in the same order."""
+        """The predecessors of its rows. Collective: all ranks make the same exchanges in the same order."""
         if not self.exact:
             _ = self._searched  # collective: all ranks help to compute it, even if only one needs it
         return self.compiled_search()

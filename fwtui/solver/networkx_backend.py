@@ -32,7 +32,7 @@ _NEGATIVE_CYCLE = "Negative cycle detected."
 
 
 class WeightReading(NamedTuple):
-    """A graph as it was read for one weight."""
+    """A NetworkX graph converted with one attribute as weight."""
 
     nodes: list[Hashable]
     graph: Adjacency
@@ -41,7 +41,7 @@ class WeightReading(NamedTuple):
 
 
 class NetworkxGraph:
-    """A NetworkX graph, read for the weights that algorithms ask for."""
+    """A NetworkX graph, converted once for each attribute that an algorithm uses as weight."""
 
     __networkx_backend__ = "fwtui"
 
@@ -94,7 +94,7 @@ def _read(origin: Any, weight: Hashable | None) -> WeightReading:
 
 
 def convert_from_nx(graph: Any, *, edge_attrs: dict[str, Any] | None = None, **_: Any) -> NetworkxGraph:
-    """Attributes that nothing asks for yet stay with the NetworkX graph, to which the new one refers."""
+    """Convert the graph with each of these attributes as weight; another attribute is converted when an algorithm uses it."""
     converted = NetworkxGraph(graph)
     for weight in edge_attrs or (None,):
         converted.reading(weight)
@@ -221,7 +221,7 @@ def _negative_cycle() -> type[Exception]:
 def _each(
     G: NetworkxGraph, weight: Hashable | None, method: str, what: Callable[[DistanceView, int], Any], original: Any
 ) -> Iterator[tuple[Hashable, Any]]:
-    """A generator over the nodes, which computes when it is asked for the first; `original`: NetworkX's own function."""
+    """Return a generator over the nodes, which computes everything at its first item; `original` is NetworkX's function."""
     _checked(G, weight, method)
 
     def each() -> Iterator[tuple[Hashable, Any]]:

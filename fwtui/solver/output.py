@@ -38,7 +38,7 @@ Pairs = Sequence[tuple[int, int]]
 
 
 def check_out(path: str, pairs: bool, paths: bool) -> None:
-    """Raises Refused, before the work, for a suffix that cannot be written or cannot hold paths."""
+    """Raise Refused before the work starts for a suffix that cannot be written or cannot hold paths."""
     suffix, tables = Path(path).suffix.lower(), tuple(DELIMITERS)
     allowed = tables if pairs else (".npy", ".npz", PARQUET, *tables, *BINARY)
     if suffix not in allowed:

@@ -1,4 +1,4 @@
-"""Dijkstra searches of SciPy in processes on all cores, as they hold Python's global lock.
+"""SciPy's Dijkstra searches in one process per core, because they hold Python's global lock.
 
 `python -P -m fwtui.solver.parallel_dijkstra` is one of k processes, which searches from every k-th block of the sources.
 """
@@ -72,7 +72,7 @@ def run_searches(matrix: Any, sources: np.ndarray, predecessors: bool, shares: i
 
 
 class _Child(ModuleProcess):
-    """A search process, and the output that has not been taken yet."""
+    """A search process, and its unread output."""
 
     def __init__(self) -> None:
         super().__init__("fwtui.solver.parallel_dijkstra")

@@ -30,7 +30,7 @@ def share_of(n: int, dtype: str) -> float:
 
 
 class TracedPredecessors(NamedTuple):
-    """Predecessors found on the GPU, and the sources of which rounding hid some."""
+    """Predecessors found on the GPU, and the sources for which rounding hid some."""
 
     predecessors: Any
     hidden: np.ndarray
@@ -134,7 +134,7 @@ class Paths:
         return _Slack(number(share), none, (share * largest).astype(distances.dtype))
 
     def _is_short(self, weights: np.ndarray, distances: np.ndarray, fixed: np.ndarray) -> np.ndarray:
-        """Return whether weights equal the distances; both have the same shape, `fixed` is per last vertex."""
+        """Return the mask of weights that equal the distances within the tolerance; `fixed` is the tolerance by last vertex."""
         if self.exact:
             return weights <= distances
         with np.errstate(invalid="ignore"):
@@ -142,7 +142,7 @@ class Paths:
 
     @cached_property
     def _short(self) -> Arcs:
-        """The arcs that are shortest paths themselves, with the kernel's weights, all of several equal ones included."""
+        """The arcs that are shortest paths themselves, with the weights of the kernel; equal parallel arcs are all included."""
         pieces = [Arcs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
         fixed = self._slack.fixed
         if self.adjacency.dense is not None:
@@ -182,7 +182,7 @@ class Paths:
 
     @cached_property
     def _potentials(self) -> np.ndarray:
-        """The least distance to each vertex, (n,), 0 or less."""
+        """The least distance to each vertex, (n,); at most 0."""
         least = np.zeros(self.facts.n)
         for rows in blocks(self.distances):
             np.minimum(least, self.distances[rows].min(axis=0), out=least)
@@ -196,7 +196,7 @@ class Paths:
         return values
 
     def _mend(self, predecessors: np.ndarray) -> None:
-        """Replace rows in which rounding hid a predecessor or made a cycle, by Dijkstra searches in float64."""
+        """Recompute rows in which rounding hid a predecessor or made a cycle by Dijkstra searches in float64."""
         ends = [
             _leads_back(before, int(source), np.isfinite(row))
             for before, source, row in zip(predecessors, self.sources, self.distances, strict=True)

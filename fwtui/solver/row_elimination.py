@@ -1,4 +1,4 @@
-"""Rows and columns of distances of a sparse graph by one elimination, without room for the others."""
+"""Rows and columns of distances of a sparse graph by one elimination, without memory for the other distances."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RowElimination:
 
     @cached_property
     def tree(self) -> Tree:
-        """The tree of level sets, or METIS's if that is expected to pay and needs fewer relaxations."""
+        """The tree of level sets, or that of METIS if METIS is expected to save time and needs fewer relaxations."""
         with compiled():
             from fwtui_kernels.parts.dissection import dissect
             from fwtui_kernels.parts.ordering import metis_installed
@@ -57,7 +57,7 @@ class RowElimination:
 
     @property
     def bytes(self) -> int:
-        """Host memory for the factor, the rows in work and the result."""
+        """The host memory in bytes for the factor, the rows in progress and the result."""
         first = self.choices[0]
         rows, columns = self.ends.shape
         return self._bytes_of_work(first.dtype) + rows * columns * (4 if self._single_below(first) else 8)
@@ -131,7 +131,7 @@ class RowElimination:
         return distances, farthest
 
     def _single_below(self, choice: Choice) -> float:
-        """Return the distance up to which float32 is the type of the result; 0: always float64."""
+        """Return the distance up to which the result is float32; 0 if it is always float64."""
         if self._dtype == "float32":
             return np.inf
         return 0.0 if self._dtype == "float64" else held_below(self.graph.facts, "float32")

@@ -63,11 +63,11 @@ def shortest_path(
     overwrite: bool = False,
     indices: Any = None,
 ) -> np.ndarray | tuple[np.ndarray, np.ndarray | None]:
-    """Like scipy.sparse.csgraph.shortest_path: the same arguments, conventions, number types and errors.
+    """Return the result of scipy.sparse.csgraph.shortest_path: same arguments, conventions, data types and errors.
 
-    Methods "auto" and "FW" run the kernels of `solve` where these round no sum: then distances are SciPy's to the last digit,
-    and among several shortest paths predecessors may follow another one. SciPy itself answers for the methods "D", "BF" and "J",
-    where float64 rounds sums, and for so few `indices` that its searches from these take less time.
+    The methods "auto" and "FW" run the kernels of `solve` if these round no sum. Distances then equal SciPy's to the last digit;
+    among several shortest paths, predecessors may follow a different one. SciPy itself computes the methods "D", "BF" and "J",
+    graphs whose sums float64 rounds, and so few `indices` that its searches take less time.
     """
     if method == "auto" or (method == "FW" and indices is None):  # SciPy's refuses these
         graph = _of_csgraph(csgraph, directed, unweighted)

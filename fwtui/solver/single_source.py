@@ -1,4 +1,4 @@
-"""Rows and columns of distances by Dijkstra searches, without memory for the others."""
+"""Rows and columns of distances by Dijkstra searches, without memory for the other distances."""
 
 from __future__ import annotations
 

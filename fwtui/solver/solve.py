@@ -174,7 +174,7 @@ def _numbers(what: str, ends: Sequence[Hashable], vertices: Vertices) -> np.ndar
 
 
 def solve_exactly(graph: Adjacency, predecessors: bool) -> Result | None:
-    """The answer if kernels find it without rounding a sum, for callers who expect float64; else None. Raises like solve."""
+    """Return the result of kernels for callers that expect float64; None if a sum would be rounded. Raises like solve."""
     facts = graph.facts
     if not facts.exact_sums:
         return None
@@ -183,7 +183,7 @@ def solve_exactly(graph: Adjacency, predecessors: bool) -> Result | None:
 
 
 def solve_in_float64(graph: Adjacency, predecessors: bool, method: str) -> tuple[np.ndarray, np.ndarray | None]:
-    """(n, n) distances and predecessors: from kernels if they are exact, else from SciPy, in float64 by the method.
+    """Return (n, n) distances and predecessors: from kernels if they are exact, else from SciPy by that method, in float64.
 
     Raises like solve.
     """

@@ -36,7 +36,7 @@ _programs: dict[tuple[str, Shape, Engine], tuple[Program, list[Step]]] = {}
 
 
 class KernelDistances(NamedTuple):
-    """Distances as a kernel left them, and the representation of the graph on whose side they are."""
+    """The unconverted distances of a kernel, and the representation of the graph in the same memory."""
 
     side: SolverGraph
     distances: Any
@@ -69,7 +69,7 @@ class SolverGraph(ABC):
         raise Refused(f"some distances overflow {call.dtype}; pass a wider dtype, or omit dtype")
 
     def _solve_in(self, choice: Choice, call: Call) -> Result | None:
-        """Return the answer computed in that type; None if some distances were too long for it, or a wider type rounds none."""
+        """Return the result computed in that type; None if some distances overflow it, or if a wider type avoids rounding."""
         engine, clock, dtype = self.engine, call.clock, choice.dtype
         kernel, shape = self.choose_kernel(call, dtype)
         if engine.elsewhere:
@@ -168,13 +168,13 @@ class SolverGraph(ABC):
 
     @abstractmethod
     def escaped(self, distances: Any, far: float) -> bool:
-        """Return whether some arc leads from a vertex's reachable set out of it: then a distance was too long for the type.
+        """Return whether some arc leaves the set of vertices that a source reaches: then a distance overflowed the type.
 
         Without such an arc, all other vertices are unreachable.
         """
 
     def cells_here(self, shape: Shape) -> int:
-        """Return how many distances come to this host."""
+        """Return the number of distances that are copied to this host."""
         return self.n**2
 
     @abstractmethod

@@ -133,7 +133,7 @@ def decode(raw: bytes, harmless: bool = False) -> Event | Unknown:
 
 
 def decode_lines(chunks: Iterable[bytes]) -> Iterator[Line | Corrupt]:
-    """The whole lines of a byte stream in order; a damaged line is yielded as its Corrupt, a torn last line is dropped."""
+    """Yield the complete lines of a byte stream in order; a damaged line as a Corrupt; a truncated last line is dropped."""
     for lines, harmless in _pieces(chunks):
         for raw in lines:
             if raw is None:
@@ -152,7 +152,7 @@ def split(chunks: Iterable[bytes]) -> Iterator[bytes | None]:
 
 
 def _pieces(chunks: Iterable[bytes]) -> Iterator[tuple[list[bytes | None], bool]]:
-    """The lines that end in each chunk, as split() gives them, and whether all are harmless."""
+    """Yield the lines that end in each chunk, split as by split(), and whether all are harmless."""
     rest = b""
     skipping = False
     for chunk in chunks:

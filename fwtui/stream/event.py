@@ -28,13 +28,13 @@ E = TypeVar("E", bound="Event")
 
 
 class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="kind", tag=str.lower):
-    """A timed fact."""
+    """An event: a statement with its session time."""
 
     t: Seconds
 
 
 class OfRun(Event, frozen=True, kw_only=True):
-    """A fact about one run."""
+    """An event of one run."""
 
     run: RunId
 

@@ -156,7 +156,7 @@ class Model:
         return [*(getattr(self, name) for name in _REPLACED), [*self.runs.values()], self._lists()]
 
     def apply(self, event: events.Event | Unknown) -> None:
-        """Go on by one event. Never raises: one that does not fit, such as one of a run that never began, changes only index
+        """Apply one event. Never raises: an invalid event, such as one of a run that never began, changes only index
         and time.
         """
         if self._seeking and self.index % self._every == 0:

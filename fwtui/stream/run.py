@@ -187,7 +187,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def rate(self) -> float | None:
-        """Relaxations per second of the user's graph, as `needed` counts them."""
+        """Relaxations per second: `needed` / median time."""
         return _per_second(self.needed, self.seconds)
 
     @property
@@ -303,9 +303,9 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         return self.samples[0].since, (self.samples[-1] if over is None else over).t
 
     def brief(self, evidence: Evidence | None, before: Run | None = None) -> Run:
-        """Return the run as an old one: all values that tables and charts need, without those that only its page shows.
+        """Return the run in the short form of old runs: the values of tables and charts, without those that only Explain shows.
 
-        Values that equal those of the run before are shared with it.
+        Equal values of the previous run are shared to save memory.
         """
         if self.pass_times is not None:
             return self

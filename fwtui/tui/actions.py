@@ -1,4 +1,4 @@
-"""The table of actions: one row each, from which footer, palette, help, key map, read-only mode and refusals are made."""
+"""The table of actions: each row supplies footer, palette, help, key map, read-only mode and the reason if unavailable."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def bound(keys: str, action: str, title: str, tooltip: str, unavailable: Reason 
 
 
 def move(keys: str, action: str, title: str, tooltip: str, id: str) -> Action:
-    """Return the row of a widget that moves its cursor."""
+    """Return the row of an action that moves the cursor of a widget."""
     return hidden_look(keys, action, title, tooltip, id=id)
 
 

@@ -365,7 +365,7 @@ class Kernel:
 
     @property
     def defaults(self) -> tuple[tuple[str, int], ...]:
-        """The default options, as a Shape takes them."""
+        """The default options in the form of Shape.options."""
         return tuple(sorted((option.name, option.default) for option in self.options))
 
     def tiles_for(self, simulated: bool, dtype: str = DTYPES[0]) -> tuple[int, ...]:

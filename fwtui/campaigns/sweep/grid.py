@@ -33,7 +33,7 @@ class Grid:
     """All cells by position, and the distinct experiments in run order: small sizes, and both ends of other axes, first."""
 
     def __init__(self, base: Experiment, axes: Sequence[SweepAxis], settle_here: Settle):
-        """Raises Refused if there are too many cells, or none of them can run."""
+        """Raise Refused if there are too many cells, or none of them can run."""
         if (count := prod(len(axis.values) for axis in axes)) > MAX_CELLS:
             raise Refused(f"these axes have {count} cells, and a sweep takes at most {MAX_CELLS}; pass fewer values")
         self.base = base

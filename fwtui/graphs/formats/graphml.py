@@ -46,7 +46,7 @@ def _check_beginning(data: bytes, name: str) -> None:
 
 
 class _Begun(Exception):
-    """The first element was read."""
+    """Raised after the first element has been read, to stop the parser."""
 
 
 def read(source: GraphFile) -> Adjacency:

@@ -268,7 +268,7 @@ class FwtuiApp(Survivor):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """Run an action; show the reason if it is unavailable, changes something in a read-only dashboard, or is half a word.
+        """Run an action; show the reason if it is unavailable or the dashboard is read-only; ignore a key within a typed word.
 
         Textual 8.2 fails to page a list that has no layout yet; here the key does nothing
         (tests/ui/test_robust.py, test_keys_page_a_list_before_and_after_its_layout).

@@ -1,4 +1,4 @@
-"""Terminal input that no sequence of bytes can crash."""
+"""Terminal input that accepts any sequence of bytes."""
 
 from __future__ import annotations
 

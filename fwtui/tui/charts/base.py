@@ -17,7 +17,7 @@ TICK_GAP = 2  # free cells between two labels
 
 
 class PieceWidget(Widget):
-    """A widget whose rows are pieces; the style of a part is that of its component class, which begins with `PREFIX`."""
+    """A widget whose rows are styled pieces. The style of a part is its Textual component class, named `PREFIX` + part."""
 
     PREFIX: ClassVar[str]
 
@@ -38,7 +38,7 @@ class ValueCursor(PieceWidget, Arrowed, can_focus=True):
         raise NotImplementedError
 
     def release(self) -> None:
-        """Take the cursor away."""
+        """Hide the cursor."""
         raise NotImplementedError
 
     def action_choose(self) -> None:

@@ -1,1 +1,1 @@
-"""Runs against a baseline."""
+"""The Compare screen: runs against a baseline."""

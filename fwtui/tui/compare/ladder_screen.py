@@ -30,7 +30,7 @@ OFFERED = {"enter": ("Enter", "Open"), "r": (None, "Run"), "space": ("Space", "P
 
 
 class RungAction(NamedTuple):
-    """The effect of a key at a rung, and the answer of the screen; an empty answer does nothing."""
+    """The description of a key at a rung, and the answer that it closes the screen with; an empty answer does nothing."""
 
     text: str
     answer: str = ""
@@ -40,7 +40,7 @@ RungActions = Callable[[Rung], Mapping[str, RungAction]]
 
 
 def experiment_here(ladder: Ladder | None, kernel: str, simulated: bool = False) -> Experiment:
-    """Return a run of the kernel on the graph of this machine's ladder; on a default graph without one, or for a file."""
+    """Return a run of the kernel on the graph of this machine's ladder, or on a default graph if that is missing or a file."""
     graph = ladder.rungs[0].run.experiment if ladder is not None else Experiment(n=N_HERE)
     fields = {name: getattr(graph, name) for name in GENERATED} if not graph.file else {"n": N_HERE}
     n = N_SIMULATED if simulated else min(fields["n"], registry()[kernel].max_n)

@@ -1,4 +1,4 @@
-"""Runs of this session and of others against a baseline: verdicts, phases, passes, and a race."""
+"""The Compare screen: runs of this session and of others against a baseline, with verdicts, phases, repetitions and a race."""
 
 from __future__ import annotations
 

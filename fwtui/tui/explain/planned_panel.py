@@ -107,7 +107,7 @@ class PlannedWords(TextPanel[PlannedSubject | None]):
 
 
 def _plan(phases: Sequence[PlannedPhase], width: int) -> list[Content]:
-    """A row for each phase: how often it is launched, its relaxations with their share as a bar, and bytes by the model."""
+    """Return a row for each phase: number of launches, relaxations with their share as a bar, and bytes of the cost model."""
     whole = sum(one.relaxations for one in phases) or 1
     moves = any(one.device_bytes for one in phases)
     room = max(MIN_BAR, width - LABEL - (2 + moves) * NUMBER - 1)

@@ -206,12 +206,12 @@ class ExplainScreen(Frame):
 
     @property
     def single(self) -> str:
-        """The panel that has the screen to itself; empty if all are shown."""
+        """The panel that fills the screen; empty if all are shown."""
         return self._one if self._one in self._order else self._order[0] if self._crowded else ""
 
     @property
     def _order(self) -> tuple[str, ...]:
-        """The panels of the run's device, that of the warps first where they were sampled; one panel before any run."""
+        """The panels for the run's device, with the warp panel first if there are PC samples; one panel before the first run."""
         run = self.view.run
         if run is None:
             return ("planned",)
@@ -274,7 +274,7 @@ class ExplainScreen(Frame):
         self.query_one(OccupancyPanel).show(model, run, evidence, self._op)
 
     def _lay_out(self, single: str) -> None:
-        """Show the panel that has the screen to itself, or all that have something to show."""
+        """Show the panel that fills the screen, or all panels with content."""
         run, order = self.view.run, self._order
         with_warps = not single and run is not None and bool(run.warps)
         self.set_class(with_warps, "-with-warps")
@@ -320,7 +320,7 @@ class ExplainScreen(Frame):
                 self.show_message(f"profiling the kernels of run {run.id} again; nothing is timed meanwhile")
 
     def action_other(self, direction: int) -> None:
-        """The run before or after the one that is shown."""
+        """Show the run before or after the present one."""
         run = self.view.run
         if run is not None:
             ids = sorted(self.model.runs)
@@ -342,7 +342,7 @@ class ExplainScreen(Frame):
         self.update()
 
     def _cpu(self, run: Run, facts: CpuFacts) -> CpuSubject:
-        """The facts of a run on a CPU, with the loop of the operation that is shown."""
+        """Return the facts of a run on a CPU, with the loop of the displayed kernel function."""
         op = self._op or slowest_op(run)
         roofs, limits = roofs_of(self.model, run), self.model.measured.get(run.device)
         why = explain(ComparedRun(self.model, run), None)._replace(cpu="").sentence(sourced=self.look.details)
@@ -354,12 +354,12 @@ class ExplainScreen(Frame):
         return kernel_functions(self.view.run)
 
     def _warps(self, run: Run, op: str) -> WarpSubject:
-        """The samples of an operation of the run, by default its slowest one."""
+        """Return the PC samples of a kernel function of the run, by default the slowest one."""
         return warp_subject(self.model, run, op or slowest_op(run), self._hotspot)
 
     @property
     def versus(self) -> WarpPair | None:
-        """The run and its baseline, while they are shown side by side and both have samples."""
+        """The run and its baseline while they are shown side by side; None unless both have PC samples."""
         run = self.view.run
         baseline = self.view.baseline_of(run) if run is not None else None
         if not self._versus or run is None or baseline is None or _NO_VERSUS(self) is not None:

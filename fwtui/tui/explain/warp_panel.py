@@ -380,7 +380,7 @@ def _shares(change: ShareChange, text: Piece) -> Cells:
 
 
 def _facts(ours: WarpSubject, theirs: WarpSubject) -> Sequence[Cells]:
-    """Sizes of both loops, also for one relaxation, which loops that are unrolled differently can be compared by."""
+    """Return the sizes of both loops, in total and per relaxation, which also compares loops of different unrolling."""
     loops = [loop_facts(one.samples) for one in (theirs, ours) if one.samples is not None]
     rows: list[Cells] = []
     for text, values in (

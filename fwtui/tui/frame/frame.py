@@ -144,7 +144,7 @@ class Frame(PlaceScreen):
         self.call_after_refresh(self.begun)
 
     def begun(self) -> None:
-        """Start the work that follows the first frame."""
+        """Start work that is deferred until the first frame is drawn."""
         self.post_message(Painted())
 
     def on_screen_resume(self, event: ScreenResume) -> None:
@@ -351,7 +351,10 @@ class Frame(PlaceScreen):
 
     @property
     def way_back(self) -> Callable[[], object] | None:
-        """The action of one step back: from cue cards, a field or chart, to the newest run or first screen, from the replay."""
+        """The action that goes one step back; None if there is none.
+
+        In this order: leave the cue cards, leave a field or chart, show the newest run or the first screen, leave the replay.
+        """
         if self.view.presenting:
             return self.action_presenter
         home = self._home
@@ -365,7 +368,7 @@ class Frame(PlaceScreen):
 
     @property
     def _home(self) -> Widget | None:
-        """The widget that has the focus at first; None without one, or if it cannot have the focus now."""
+        """The widget that takes the focus first; None if there is none, or if it cannot take the focus now."""
         found = self.query(self.AUTO_FOCUS) if self.AUTO_FOCUS else ()
         return next((widget for widget in found if widget.focusable), None)
 

@@ -26,7 +26,7 @@ class LogEntry(NamedTuple):
     level: str = "info"
 
     def row(self) -> tuple[Content, str]:
-        """Return time and sign, and the text."""
+        """Return the time with the sign of the level, and the text."""
         return line((f"{units.clock(self.t):>7}  ", MUTED), LEVELS.get(self.level, "")), self.text
 
     def content(self) -> Content:

@@ -65,7 +65,7 @@ def _help(command: Command) -> str | None:
 
 
 def terms(screen: PlaceScreen, view: View, go: Callable[[str], object]) -> Iterator[Command]:
-    """Yield the terms of the view's screens, which lead to the screen, and of the glossary, which open their definition."""
+    """Yield a command for each term: a term of a screen switches to that screen, a term of the glossary opens its definition."""
     for place in view.places:
         definitions: Iterable[tuple[str, str]] = load(place.where(view.playback is not None)).WORDS
         for word, meaning in definitions:

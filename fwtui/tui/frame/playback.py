@@ -34,7 +34,7 @@ SIGNS = {"run": "━", "marker": "◆", "fault": "✗"}
 
 
 class Playback:
-    """The player and the model of a recording. Every move returns a message, such as that the recording ends here, or "".
+    """The player and the model of a recording. Every move returns a message, such as "the recording ends here", or "".
 
     The model follows in slices; `later(seconds, call)` schedules the next one. If the recording is still growing, the
     playback stays at its end until the user moves away.
@@ -106,7 +106,7 @@ class Playback:
         self.follow()
 
     def _go_to(self, move: Callable[[], object], stays: str = "") -> str:
-        """Make a move of the user, and follow it; return `stays` if it does not change the position."""
+        """Move the player and follow it; return the message `stays` if the position does not change."""
         before = (self.player.index, self.player.position)
         move()
         self.live = self.recording.live and self.player.at_end

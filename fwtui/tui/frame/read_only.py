@@ -1,4 +1,4 @@
-"""The read-only dashboard, for example of a lecture: its screens, and its substitute for a live session."""
+"""The read-only dashboard, for example in a lecture: its screens, and its placeholder for a live session."""
 
 from __future__ import annotations
 

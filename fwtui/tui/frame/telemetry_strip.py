@@ -43,7 +43,7 @@ class StripColumn(NamedTuple):
     peak: str = ""  # replaces the history
 
     def cells(self, with_history: bool) -> int:
-        """Return the width."""
+        """Return the width of the column in cells."""
         return sum(map(len, self.parts(with_history)))
 
     def parts(self, with_history: bool) -> tuple[str, str, str]:
@@ -55,7 +55,7 @@ class StripColumn(NamedTuple):
 
 
 def fitting(text: str, width: int) -> str:
-    """Return the text, truncate if necessary; an ellipsis for a number that does not fit."""
+    """Return the text, truncated if necessary; an ellipsis for a number that does not fit."""
     return "…" if len(text) > width and text[:1].isdecimal() else truncate(text, width)
 
 
@@ -168,7 +168,7 @@ def _split(quantity: Quantity, value: float | None) -> tuple[str, str]:
 def _places(
     model: Model, now: events.Telemetry, key: str, quantity: Quantity, peak: events.Telemetry | None
 ) -> list[StripColumn]:
-    """Return the column of a quantity: of memory its used and total size, for the host also the share with its history."""
+    """Return the column of a quantity. Memory shows its used and total size; host memory also its share with the history."""
     value, most = getattr(now, key), most_of(quantity, model)
     past = (() if peak is not None else history(model.telemetry, key), quantity.least, most or quantity.about)
     highest = getattr(peak, key, None)

@@ -87,7 +87,7 @@ class TopBar(TextPanel[Top]):
 
 
 def _signs(subject: Top, parts: int) -> Content:
-    """Return the signs for a paused view and for a recording, each with that many details."""
+    """Return the signs of a paused view and of a recording, with that many details."""
     paused, recording = (PART.join(text.split(PART)[:parts]) for text in (subject.paused, subject.recording))
     signs: list[Content] = []
     if subject.paused:

@@ -235,7 +235,7 @@ class RunScreen(SessionScreen):
         return settle(experiment, self._simulated(kernel_named(experiment.kernel), experiment.device))
 
     def summary(self) -> tuple[str, ...]:
-        """Return the experiment in one line, and in a shorter one."""
+        """Return the experiment in one line, in a long and a short form."""
         # saved as the form of the next start
         experiment = self.view.experiment = self.draft.experiment()
         return run_labels.summary(experiment, LONG), run_labels.summary(experiment, 0)

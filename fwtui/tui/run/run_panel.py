@@ -245,9 +245,9 @@ class RunPanel(VerticalScroll, can_focus=False):
     ) -> None:
         """Show a run of the model, or advice if there is none.
 
-        `motion` plays its plan in slow motion. `fixes` describes how to measure data that an explanation lacks, by the keys of
-        fwtui.analysis.explanation. `again` is the key that repeats a run, `next_key` the key that runs the next rung. Gains are
-        predicted from the ladder `recorded`.
+        `motion` plays its plan in slow motion. `fixes` maps data that an explanation may lack (keys of
+        fwtui.analysis.explanation) to the way to measure them. `again` is the key that repeats a run, `next_key`
+        the key that runs the next rung. Gains are predicted from the ladder `recorded`.
         """
         subject, screen = None, self.screen
         assert isinstance(screen, PlaceScreen)

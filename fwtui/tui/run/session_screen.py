@@ -200,7 +200,7 @@ class SessionScreen(Frame):
         return not over and self.view.marker is not None and cue_of(self.view.marker[2]).panel == "matrix"
 
     def fixes(self) -> Mapping[str, str]:
-        """Return, by the kind of data that an explanation lacks, how to measure it."""
+        """Return the way to measure each kind of data that an explanation may lack."""
         raise NotImplementedError
 
     def giveaways(self, kind: str) -> Sequence[Widget]:

@@ -61,7 +61,7 @@ class HeadingLine(TextPanel[Heading | None]):
 
 
 class BalanceLine(TextPanel[tuple[str, Balance] | None]):
-    """The GPUs that work most and least, and the fullest link; no line for one GPU."""
+    """One line with the busiest GPU, the least busy one and the busiest link; empty for a single GPU."""
 
     DEFAULT_CSS = "BalanceLine { padding: 0 1; }"
 

@@ -263,7 +263,7 @@ class TrackDrawing:
         return self._row([(f"{'throttle':<{TITLE}}", "title"), (f"{text:>{VALUE}} ", kind)], cells)
 
     def _clock(self) -> list[Row]:
-        """Return the time axis and its labels; the time under the cursor is at the left."""
+        """Return the time axis and its labels, with the time under the cursor at the left end."""
         window, gutter = self.window, WIDE_GUTTER if self.wide else GUTTER
         found = moments(max(0.0, window.start), window.end, max(1, window.columns // 10))
         columns = [(window.column(t + 1e-9), moment_text(t, window.seconds * window.columns)) for t in found]

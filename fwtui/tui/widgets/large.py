@@ -17,7 +17,7 @@ TALL = 5  # rows
 
 
 def filled(value: str) -> list[str]:
-    """The value in filled digits, other signs as they are on the last row."""
+    """Return the value in filled digits; characters that are not digits are on the last row."""
     rows = [""] * TALL
     for sign in value:
         dots = _FILLED.get(sign)

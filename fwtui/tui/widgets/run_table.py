@@ -119,7 +119,7 @@ class RunTable(TextTable):
 def history_columns(width: int, runs: Sequence[Run] = ()) -> Widths:
     """Return the columns and their widths for a table of these runs, `width` cells wide with its scrollbar.
 
-    The result shrinks first in a narrow table; in a wide one, names of kernels take the remaining cells.
+    In a narrow table the column `result` shrinks first; in a wide one the kernel names take the remaining cells.
     """
     shown_columns, overrides = columns_of(HISTORY, max(width, 0), runs), {"total": NARROW_TOTAL} if width < WIDE else {}
     overrides |= {"n": size_cells(runs)}

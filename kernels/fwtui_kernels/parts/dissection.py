@@ -55,7 +55,7 @@ def dissect(begins: np.ndarray, others: np.ndarray, leaf: int) -> Dissection:
 
 
 def _numbered(vertices: np.ndarray, spans: np.ndarray, parents: np.ndarray) -> Dissection:
-    """Number the nodes in the order of their vertices; nodes without a vertex go, and their children move up."""
+    """Number the nodes in the order of their vertices; remove nodes without a vertex, and move their children up."""
     empty = spans[:, 1] == spans[:, 0]
     for node in np.flatnonzero(empty):  # parents come before their children
         parents[parents == node] = parents[node]

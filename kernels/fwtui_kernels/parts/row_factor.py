@@ -54,7 +54,7 @@ class Tree(NamedTuple):
 
 
 def neighbours(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray, dtype: str) -> Neighbours:
-    """Return the arcs vertex by vertex, the least of parallel ones; loops only if negative, and none of infinite weight."""
+    """Return the arcs vertex by vertex, the least of parallel ones; self-loops only if negative, no arc of infinite weight."""
     no_edge = np.dtype(dtype).type(NO_EDGE[dtype])
     return Neighbours(*_both_ways(n, sources, targets, weights, no_edge))
 
@@ -237,7 +237,7 @@ def _assemble_one(cells, number, nodes, above, vertices, ranks, begins, others, 
 
 @njit(cache=True, parallel=True)
 def _close_on_all_cores(front, pivots, width, narrow):
-    """Close a front over its first vertices as `solve_tile` does, DEEP at a time, with its rows distributed over the cores."""
+    """Solve a front over its first vertices like `solve_tile`, DEEP at a time, with its rows distributed over the cores."""
     side = len(front)
     chunk = 4 * ROWS
     chunks = (side + chunk - 1) // chunk
@@ -283,7 +283,7 @@ def rows_from(
 ) -> tuple[float, bool]:
     """Fill `out`, (sources, n), float32 or float64, with distances from at most as many sources as `room` has rows.
 
-    Cells from `far` up become +inf. Return the greatest absolute distance, and whether some distance did not fit the cells'
+    Cells of at least `far` become +inf. Return the greatest absolute distance, and whether some distance did not fit the cells'
     type.
     """
     starts = tree.ranks[sources]
@@ -364,7 +364,7 @@ def _climb(cells, nodes, above, x, start, number, no_edge):
 
 @njit(cache=True)
 def _descend(cells, nodes, above, x, no_edge, width):
-    """Lower the distances of all rows of x to those by way of the vertices above each supernode, from the root down."""
+    """Lower the distances in all rows of x by paths through the vertices above each supernode, from the root down."""
     rows = len(x)
     for number in range(len(nodes) - 1, -1, -1):
         node = nodes[number]
@@ -389,7 +389,7 @@ def _descend(cells, nodes, above, x, no_edge, width):
 
 @njit(cache=True)
 def _escapes(rows, begins, others, there, no_edge):
-    """Return whether an arc leads from a reached vertex of a row to one that is not: its distance did not fit the type."""
+    """Return whether an arc leads from a reached vertex of a row to an unreached one, whose distance overflowed the type."""
     n = len(begins) - 1
     reached = np.zeros(n, np.uint64)  # a bit for each row
     for k in range(len(rows)):

@@ -20,7 +20,7 @@ ONWARD = 617  # pieces from turn to turn; odd, so that all of a power of two are
 
 @jit(device=True)
 def _read(source, pieces, turns, threads):
-    """Return the exclusive or of the words that this thread reads, a quad of another piece in each turn."""
+    """Return the exclusive or of the words that this thread reads, one quad of a different piece in each turn."""
     checksum = source[0] ^ source[0]
     for turn in range(turns):
         piece = (cuda.blockIdx.x + turn * ONWARD) & (pieces - 1)

@@ -73,7 +73,7 @@ def streams(shape: Shape, free: int) -> Shape | None:
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """Return the steps of each round: pivot in, solved and back; then the panels by tile; then the remainder in three buffers."""
+    """Return the steps of each round: the pivot copied in, solved and copied back; the panel tiles; the remainder, three at once."""
     steps: list[Step] = []
     tile, side = shape.tile, shape.padded // shape.tile
     cell_bytes = tile**2 * shape.itemsize
