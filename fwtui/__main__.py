@@ -110,7 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
         if unknown:
             args.parser.refuse_unknown(unknown)
         if getattr(args, "out", None) == "":
-            raise Refused("-o '' is not the name of a file; give one, or omit -o")
+            raise Refused("-o is empty; pass a file name, or omit -o")
         args.owns_process = owns_process
         gc_pause.enable_gc()
         if owns_process:

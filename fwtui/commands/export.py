@@ -161,7 +161,7 @@ def _replay(args: argparse.Namespace) -> int:
         print_message(f"{Path(out).name} is {kind.title}: {result}")
         if less := len(whole.frames) - len(film.frames):
             left_out = f"{units.counted(less, 'picture')} {'is' if less == 1 else 'are'} omitted"
-            print_message(f"{left_out}, or it would be larger than {kind.most / 1e6:g} MB")
+            print_message(f"{left_out} to stay below {kind.most / 1e6:g} MB")
     for part in whole.left_out:
         print_message(f"it shows only {part}")
     return session_exit_code(path, session.complete)

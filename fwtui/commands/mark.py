@@ -127,7 +127,7 @@ def _edit(args: argparse.Namespace, source: Path) -> int:
     try:
         if not editor:
             saves = f"edit {sanitise(text.name)}: each save changes {sanitise(out.name)}"
-            print_message(f"{saves}; Ctrl-C ends this, and with EDITOR set it opens an editor")
+            print_message(f"{saves}; press Ctrl-C to stop, or set EDITOR to open an editor here")
             while watched.wait(ended):
                 code, message = apply()
                 print_message(message)

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     path = Path(args.file)
     if not path.name or path.is_dir():
-        raise Refused(f"{quoted(args.file)} names no file; write {sanitise(str(path / 'mine.py'))}")
+        raise Refused(f"{quoted(args.file)} is not the name of a file; pass {sanitise(str(path / 'mine.py'))}")
     if path.suffix != ".py":
         better = sanitise(str(path.with_suffix(".py")))
         raise Refused(f"{quoted(args.file)} does not end in .py, as a kernel's file must; write {better}")

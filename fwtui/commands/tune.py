@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--device", default="auto", metavar="DEVICE", help="auto or a CUDA device index (default: auto)")
     parser.add_argument(
-        "--seconds", type=float, default=120.0, help="time budget; the same command continues afterwards (default: 120)"
+        "--seconds", type=float, default=120.0, help="time budget in seconds; repeat the command to continue (default: 120)"
     )
     parser.add_argument("--fresh", action="store_true", help="discard earlier measurements of these kernels")
     add_trust_option(parser)

@@ -30,7 +30,7 @@ def worker_environment(kind: str) -> Mapping[str, str]:
     """Return variables that numba reads on import. Raises Refused if the user has set one to an invalid value."""
     threads = os.environ.get(_THREADS, "")
     if threads.lstrip("+-").isdecimal() and int(threads) < 1:
-        raise Refused(f"{_THREADS} is {quoted(threads)}, and compiled kernels need a thread; give 1 or more, or unset it")
+        raise Refused(f"{_THREADS} is {quoted(threads)}, but compiled kernels need at least one; set 1 or more, or unset it")
     return {
         "NUMBA_CACHE_DIR": str(code_cache().folder or ""),  # empty: each process compiles for itself
         "OPENBLAS_NUM_THREADS": "1",  # NumPy starts a thread per core on import, and this program multiplies no matrices with it

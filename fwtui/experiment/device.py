@@ -71,14 +71,14 @@ def places(text: str) -> tuple[RankDevice, ...]:
         return ()
     parts = [part.strip() for part in text.split(",")]
     if len(parts) > MAX_DEVICES:
-        raise Refused(f"{len(parts)} devices are more than {MAX_DEVICES}; give fewer")
+        raise Refused(f"{len(parts)} devices are more than {MAX_DEVICES}; pass fewer")
     rank_places = tuple(_place(part, text) for part in parts)
     if len({place.gpu is None for place in rank_places}) > 1:
-        raise Refused(f"devices {excerpt(text)} mix GPUs and cpu; give either GPUs like 0,1 or cpu,cpu")
+        raise Refused(f"devices {excerpt(text)} mix GPUs and cpu; pass either GPUs like 0,1 or cpu,cpu")
     gpus = [place for place in rank_places if place.gpu is not None]
     twice = next((place for place in gpus if gpus.count(place) > 1), None)
     if twice is not None:
-        raise Refused(f"devices {excerpt(text)} name GPU {twice} twice; give each once")
+        raise Refused(f"devices {excerpt(text)} name GPU {twice} twice; pass each once")
     return rank_places
 
 
@@ -87,7 +87,7 @@ def _place(word: str, text: str) -> RankDevice:
         return RankDevice(0, None)
     if not (word.isascii() and word.isdecimal() and len(word) <= 4):
         what = f"{quoted(word)} in devices {excerpt(text)}" if word != text else f"devices {quoted(text)}"
-        raise Refused(f"{what} is neither cpu nor a GPU's number; give something like 0,1 or cpu,cpu, or all for all GPUs")
+        raise Refused(f"{what} is neither cpu nor a GPU's number; pass something like 0,1 or cpu,cpu, or all for all GPUs")
     return RankDevice(0, int(word))
 
 

@@ -134,7 +134,7 @@ class Settled(Experiment, frozen=True, kw_only=True):
         """Check that every setting is chosen, because a worker chooses none. Raises Refused with the open setting."""
         whole = settle(self, self.runs_on.simulated)
         if left := [name for name in Experiment.__struct_fields__ if getattr(self, name) != getattr(whole, name)]:
-            raise Refused(f"{_one_of(left)} of the experiment is open, and nothing is chosen where it runs; run it again")
+            raise Refused(f"{_one_of(left)} was not resolved before the run started; run it again")
 
 
 def kernel_named(name: str) -> Kernel:
@@ -186,7 +186,7 @@ def settle(experiment: Experiment, simulated: bool = False) -> Settled:
     """
     kernel = kernel_named(experiment.kernel)
     if kernel is AUTO:
-        raise Refused("auto is chosen on the machine that runs it; name a kernel")
+        raise Refused("kernel auto is resolved on the machine of the run; name a kernel")
     device, ranks = DeviceId.parse(experiment.device), places(experiment.devices)
     if kernel.backend != "cuda":
         runs_on = CPU

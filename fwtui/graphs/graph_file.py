@@ -91,7 +91,7 @@ def _raw_file(path: str, name: str, progress: Callable[[float], None]) -> tuple[
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        raise Refused(f"{name} is not a regular file; give a graph file")
+        raise Refused(f"{name} is not a regular file; pass a graph file")
     size, on_disk = status.st_size, _BLOCK * status.st_blocks
     if on_disk and size > max(MAX_BYTES, MAX_EXPANSION * on_disk):  # some file systems report no blocks
         os.close(descriptor)

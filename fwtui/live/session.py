@@ -155,7 +155,7 @@ class Live:
         """Profile a run's kernels for their hardware counters, untimed; a notice reports the outcome. Raises Refused."""
         self._refuse_if_busy()
         if self.experiments[run].devices:
-            raise Refused(f"run {run} is on several devices, and the profiler sees one process; count a run on one device")
+            raise Refused(f"run {run} used several devices, but the profiler supports one process; profile a run on one device")
         from fwtui.live.counters import CounterProfile
 
         self._take(self.sampling.hold())

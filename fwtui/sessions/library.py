@@ -125,7 +125,7 @@ def resolve(name: str) -> Path:
     if len(matches) == 1:
         return paths_by_stem[matches[0]]
     if matches:
-        raise Refused(f"{quoted(name)} begins the names of {len(matches)} sessions; choose one of {some(matches)}")
+        raise Refused(f"{quoted(name)} is the beginning of {len(matches)} session names; choose one of {some(matches)}")
     if not paths_by_stem:
         raise Refused(f"there is no session {quoted(name)}, and none in {own_folder()}; pass the path of a session file")
     hint = suggest(slug, paths_by_stem)

@@ -58,7 +58,7 @@ class Mark(NamedTuple):
         if self.seconds is not None:
             if not 0 <= self.seconds <= places.duration:
                 outside = f"{self.seconds:g} s is outside this session of {places.duration:g} s"
-                raise Refused(f"{self.source}{outside}; choose a time in it")
+                raise Refused(f"{self.source}{outside}; pass a time in this session")
             return LinePosition(places.upto[self.seconds], self.seconds)
         position = (places.ends if self.end else places.begins).get(self.run)
         if position is None:
@@ -141,7 +141,7 @@ def _write(
     if Path(out).suffix == ".gz":
         name = sanitise(Path(out).name)
         raise Refused(
-            f"{name} would be packed, and a session is written unpacked; write {sanitise(Path(out).stem)}, then gzip it"
+            f"{name} would be compressed, but sessions are written uncompressed; write {sanitise(Path(out).stem)}, then gzip it"
         )
     with atomic_write(out, "recorded to", "free some space or choose another place", force=replaces) as file:
         writer = SessionWriter(Path(file.name), os.dup(file.fileno()), header + b"\n")

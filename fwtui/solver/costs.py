@@ -154,7 +154,7 @@ def check_room(n: int, dtype: str, predecessors: bool, low: float | None = None,
     if predecessors and (bytes_a_cell(dtype, False, wide) + rank_bytes) * padded**2 <= usable:
         ways.append("distances without predecessors, from which single paths can be found")
     raise Refused(
-        f"{what} of {n:,} vertices in {dtype} need {memory(needed)} and {memory(free)} are free; what fits is {' or '.join(ways)}"
+        f"{what} of {n:,} vertices in {dtype} need {memory(needed)} and {memory(free)} are free; choose {' or '.join(ways)}"
     )
 
 

@@ -233,7 +233,7 @@ def of_device_array(matrix: Any, engine: Engine) -> DeviceGraph:
         raise Refused(f"an array of shape {matrix.shape} is not a graph; pass a square matrix of n x n weights")
     kind = np.dtype(matrix.dtype)
     if kind.kind not in "fiu" or not kind.isnative or kind.itemsize > 8:
-        raise Refused(f"weights of type {kind} are not numbers that a GPU has; convert them to float64 or int64")
+        raise Refused(f"weights of type {kind} are not supported on a GPU; convert them to float64 or int64")
     with compiled(engine.target.backend):
         origin = LazyGraph(len(matrix), matrix, partial(_copied, matrix, engine))
         graph = DeviceGraph((matrix,), len(matrix), engine, origin, resident=True)
@@ -241,7 +241,7 @@ def of_device_array(matrix: Any, engine: Engine) -> DeviceGraph:
             raise Refused("-inf is not a weight; pass finite numbers, and +inf for no edge")
         if graph.unclear:
             raise Refused(
-                "zeros off the diagonal may mean no edge or edges of weight 0, and nothing in the array says which; "
+                "zeros off the diagonal may mean no edge or edges of weight 0, and the array does not distinguish them; "
                 "put +inf where there is no edge"
             )
     return graph

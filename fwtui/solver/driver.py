@@ -32,7 +32,7 @@ def _engine(graph: GivenGraph | DeviceArray, call: Call) -> AbstractContextManag
     resident = not isinstance(graph, GivenGraph)
     if call.devices is not None:
         if resident:
-            what = "take a graph in host memory, and the array is on a GPU; copy it to the host, or omit devices"
+            what = "need a graph in host memory, but the array is on a GPU; copy it to the host, or omit devices"
             raise Refused(f"devices {excerpt(call.devices)} {what}")
         if call.device is not None:
             raise Refused(

@@ -168,10 +168,7 @@ class SolverGraph(ABC):
 
     @abstractmethod
     def escaped(self, distances: Any, far: float) -> bool:
-        """Return whether some arc leaves the set of vertices that a source reaches: then a distance overflowed the type.
-
-        Without such an arc, all other vertices are unreachable.
-        """
+        """Return whether an arc leaves the set that a source reaches: a distance overflowed. If not, the rest is unreachable."""
 
     def cells_here(self, shape: Shape) -> int:
         """Return the number of distances that are copied to this host."""

@@ -338,7 +338,9 @@ class Telemetry(Event, OfDevice, frozen=True, kw_only=True):
     gpu_clock_mhz: Annotated[
         Amount | None, Quantity("SM clock", MEGAHERTZ, "clock of the SMs", "max_clock_mhz", 2000, place=2, among=5)
     ] = None
-    memory_clock_mhz: Annotated[Amount | None, Quantity("mem clock", MEGAHERTZ, "of GPU memory", later=True, place=10)] = None
+    memory_clock_mhz: Annotated[
+        Amount | None, Quantity("mem clock", MEGAHERTZ, "clock of the GPU memory", later=True, place=10)
+    ] = None
     gpu_temperature: Annotated[Celsius | None, Quantity("temp", CELSIUS, "temperature of the GPU", 95, least=20, place=3)] = None
     gpu_memory_bytes: Annotated[
         Count | None, Quantity("memory used", MEMORY, "allocated", "memory_bytes", place=7, short="mem used")

@@ -132,7 +132,7 @@ def run_stream(
     except OSError as error:
         os.close(pipe)
         raise Refused(
-            f"there is no terminal for the keys: {os_error_reason(error)}; print the results with --table or --json"
+            f"no terminal for keyboard input: {os_error_reason(error)}; print the results with --table or --json"
         ) from None
     # Textual takes its keys from standard input
     os.dup2(terminal_keys, 0)

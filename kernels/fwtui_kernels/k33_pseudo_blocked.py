@@ -54,5 +54,5 @@ KERNEL = by_vertex.rung(
         "touches h times more memory sectors and uses only a part of each. With large h there are also too few threads to "
         "hide the memory latency. A small square may help; a large one undoes the coalescing."
     ),
-    options=(Option("results", (1, 2, 4, 8, 16, 32), 4, "side of the square of results of one thread"),),
+    options=(Option("results", (1, 2, 4, 8, 16, 32), 4, "side of the square of results that a thread computes"),),
 )

@@ -329,7 +329,7 @@ async def test_a_letter_in_a_row_with_others_starts_nothing(
     monkeypatch.setattr(input_queue, "ROW_SECONDS", 60.0)
     async with opened(dashboard) as pilot:
         await burst(pilot, [*"gr"])
-        assert live.started == [] and "typed in a row with other letters" in screen_text(dashboard)
+        assert live.started == [] and "the key was part of a typed word" in screen_text(dashboard)
         await press(pilot, "escape", "r")
         assert len(live.started) == 1
 

@@ -129,7 +129,7 @@ async def test_without_a_course_the_first_screen_names_the_keys(dashboard: Fwtui
     async with opened(dashboard, size=NARROW) as pilot:
         shown = await go(pilot)
         assert "r         run the experiment" in shown and "?         every key, and the glossary" in shown
-        assert "a ladder needs two verified kernels" in await go(pilot, "3", "C")
+        assert "a ladder needs verified runs" in await go(pilot, "3", "C")
 
 
 async def test_the_first_frame_does_not_wait_for_the_recording_that_a_key_plays(live: FakeLive) -> None:
@@ -149,7 +149,7 @@ async def test_a_replay_has_a_ladder_of_its_runs_and_shows_the_chosen_one(replay
         assert not isinstance(pilot.app.screen, LadderScreen)
     one = [scenes.header(), scenes.GPU, *scenes.run(1, 1.0, scenes.experiment("naive"))]
     async with replay_of(one).run_test(size=(80, 24)) as pilot:
-        assert "a ladder needs two verified kernels" in await keyed(pilot, "3", "C")
+        assert "a ladder needs verified runs" in await keyed(pilot, "3", "C")
 
 
 def test_picture(dashboard: FwtuiApp, snap_compare: Compare) -> None:

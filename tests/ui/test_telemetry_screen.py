@@ -285,7 +285,7 @@ async def test_zoom_goes_nearer_wider_and_back_and_series_are_chosen(replay_of: 
         narrow = app.screen.query_one(TrackChart).window
         assert narrow.end - narrow.start < whole.end - whole.start and narrow.end == pytest.approx(whole.end, abs=0.5)
         await press(pilot, *["plus"] * 8)
-        assert "1.00 s wide" in await shown(pilot) and "1.00 s is the shortest time" in await shown(pilot)
+        assert "1.00 s wide" in await shown(pilot) and "1.00 s is the shortest span" in await shown(pilot)
         assert "the whole session is visible" in await shown(pilot, *["minus"] * 9)
         assert app.screen.query_one(TrackChart).window == whole
         await press(pilot, "plus", "0")

@@ -285,7 +285,7 @@ class FwtuiApp(Survivor):
             return False
         row = actions.table(type(target)).get((name, parameters)) if isinstance(target, Frame) else None
         if row is not None and row.deliberate and self.inputs.in_row:
-            self.show_message(f"{row.description}: the key was typed in a row with other letters; press it once more")
+            self.show_message(f"{row.description}: the key was part of a typed word; press it again")
             return True
         try:
             done = await super().run_action(action, default_namespace, namespaces)

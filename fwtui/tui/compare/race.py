@@ -132,7 +132,7 @@ class RaceScreen(Dialog):
     """
     BINDINGS: ClassVar = [
         look("space", "go", "Play", "pause or continue; at the end, start again", id="race.go"),
-        look("v", "align", "View", "both at the same time, or at the same point of the work", id="race.align"),
+        look("v", "align", "View", "align both runs by time, or by their share of the work", id="race.align"),
         look(">", "hurry(0.5)", "Faster", "double the speed", id="race.faster"),
         look("<", "hurry(2)", "Slower", "halve the speed", id="race.slower"),
     ]

@@ -108,7 +108,7 @@ class CompareScreen(Frame):
             "the quantities that changed; the interval follows the verdict; a disturbed run is never FASTER",
         ),
         ("race by time", "both runs at the same time after their start, slowed down; from the instrumented repetition"),
-        ("race by round", "both runs at the same point of the work, with the time that each needed"),
+        ("race by round", "both runs at the same share of their work, with the time that each needed"),
     )
 
     def __init__(self, view: View):
@@ -283,7 +283,7 @@ class CompareScreen(Frame):
         if found := ladders(self.view):
             self.open_dialog(LadderScreen(found, partial(offers, self.view)), partial(take, self), opener="climb")
         else:
-            self.show_message("a ladder needs two verified kernels on one graph, the later one faster")
+            self.show_message("a ladder needs verified runs of two kernels on one graph, the later kernel faster")
 
     def action_view(self) -> None:
         self.toggle_class("-curves")

@@ -66,7 +66,7 @@ _others_too = require(
 )
 _no_source = require(
     lambda screen: screen.view.run is not None and screen.view.run.source,
-    "no source was recorded; --record-source records your kernel's",
+    "no source was recorded; --record-source records that of your kernel",
 )
 _NO_LINE = first_reason(
     _no_warps,
@@ -145,16 +145,14 @@ class ExplainScreen(Frame):
     )
     MOVES: ClassVar = ("In charts ({key[cursor]})", (*ACROSS, CHOOSE))
     BINDINGS: ClassVar = [
-        look("v", "panel", "View", "each panel on the whole screen in turn, then all", bindings.no_run, "explain.view"),
+        look("v", "panel", "View", "enlarge the next panel; after the last one, show all", bindings.no_run, "explain.view"),
         bindings.CURSOR,
         hidden_look("j", "other(-1)", "Previous run", "explain the run before this one", _no_other_run, "explain.older"),
         hidden_look("J", "other(1)", "Next run", "explain the run after this one", _no_other_run, "explain.newer"),
         look("O", "op", "Function", "the next kernel function of this run", _one_operation, "explain.op"),
-        look(
-            "down", "hotspot(1)", "Next hotspot", "the source line with the next most PC samples", _NO_LINE, "explain.next_line"
-        ),
+        look("down", "hotspot(1)", "Next hotspot", "the source line that is next by PC samples", _NO_LINE, "explain.next_line"),
         hidden_look(
-            "up", "hotspot(-1)", "Previous hotspot", "the source line with more PC samples", _NO_LINE, "explain.previous_line"
+            "up", "hotspot(-1)", "Previous hotspot", "the previous line by PC samples", _NO_LINE, "explain.previous_line"
         ),
         look("enter", "instructions", "Instructions", "the machine instructions of that line", _NO_LINE, "explain.instructions"),
         look(
@@ -317,7 +315,7 @@ class ExplainScreen(Frame):
         elif run is not None and source is not None:
             with self.reporting():
                 source.count(run.id)
-                self.show_message(f"profiling the kernels of run {run.id} again; nothing is timed meanwhile")
+                self.show_message(f"profiling the kernels of run {run.id} again; no run is timed until it ends")
 
     def action_other(self, direction: int) -> None:
         """Show the run before or after the present one."""

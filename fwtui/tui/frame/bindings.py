@@ -130,13 +130,13 @@ COMMON = (
         deliberate=True,
     ),
     look("q", "close", "Back", "back to the dashboard; runs there have continued", belongs=over_another, deliberate=True),
-    look("escape", "back", "Back", "one step back: from a field, to the newest run, to the first screen, from a replay", _no_way),
+    look("escape", "back", "Back", "leave a field, return to the newest run or first screen, or leave a replay", _no_way),
     hidden_look("pageup", "scroll_panel(-1)", "Panel up", "scroll a panel up", _nothing_to_scroll, "panel.up", priority=True),
     hidden_look(
         "pagedown", "scroll_panel(1)", "Panel down", "scroll a panel down", _nothing_to_scroll, "panel.down", priority=True
     ),
     hidden_look("asterisk", "details", "Details", "the origin of each number: model, probe, GPM, counters; on and off"),
-    hidden_look("P", "presenter", "Present", "large numbers and fewer panels; a lecture's cue cards one by one; on and off"),
+    hidden_look("P", "presenter", "Present", "large numbers, fewer panels, cue cards one by one; on and off"),
     hidden("y", "save", "Save", "save or copy the table, the results or the screen"),
     hidden_look("l", "log", "Log", "the complete log, and the last output of a crashed process"),
 )

@@ -42,7 +42,7 @@ class Dialog(Over, ModalScreen[str | None]):
     Dialog VerticalScroll { height: auto; scrollbar-size-vertical: 1; }
     Dialog Toast { display: none; }
     """
-    BINDINGS: ClassVar = [look("escape,q", "close", "Close", "close this", id="dialog.close", key_display="Esc")]
+    BINDINGS: ClassVar = [look("escape,q", "close", "Close", "close this dialog", id="dialog.close", key_display="Esc")]
     closed_by: Collection[str] = ()  # keys that close it, because they opened it
     accept: Callable[[str], object] | None = None  # takes an answer before the dialog closes; if it raises Refused, it stays open
 
@@ -123,7 +123,7 @@ class ScrollableText(VerticalScroll):
 class HelpScreen(Dialog):
     """All keys with their help texts, from the bindings; the terms of the screen; the glossary."""
 
-    BINDINGS: ClassVar = [hidden_look("v", "words", "View", "the glossary; again: the keys", id="help.words")]
+    BINDINGS: ClassVar = [hidden_look("v", "words", "View", "scroll to the glossary, and back to the keys", id="help.words")]
 
     def __init__(self, groups: Iterable[tuple[str, Iterable[Action]]], about: Iterable[tuple[str, Glosses]]):
         keys = [(title, [self._key(binding) for binding in bindings]) for title, bindings in groups]

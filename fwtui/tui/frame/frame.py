@@ -241,7 +241,7 @@ class Frame(PlaceScreen):
             self.show_message("")
         else:
             self.view.pause()
-            self.show_message(f"only the view is paused; {self.key_of('pause')} continues")
+            self.show_message(f"only the view is paused; {self.key_of('pause')} resumes it")
 
     def action_record(self) -> None:
         since = "now" if self.view.recorder is None else "its beginning"
@@ -351,10 +351,7 @@ class Frame(PlaceScreen):
 
     @property
     def way_back(self) -> Callable[[], object] | None:
-        """The action that goes one step back; None if there is none.
-
-        In this order: leave the cue cards, leave a field or chart, show the newest run or the first screen, leave the replay.
-        """
+        """The next step back: leave the cue cards, a field or a chart, show the newest run or first screen, leave the replay."""
         if self.view.presenting:
             return self.action_presenter
         home = self._home

@@ -106,7 +106,7 @@ def write(name: str, suffix: str, text: str) -> Path:
             with suppress(FileExistsError), open(path, "x", encoding="utf-8") as file:
                 file.write(text)
                 return path
-    raise Refused(f"nothing was saved: {sanitise(str(where))} already has a hundred files of this second; try again")
+    raise Refused(f"nothing was saved: {sanitise(str(where))} has a hundred files named after this second; try again")
 
 
 def savable(model: Model, table: Table) -> list[str]:

@@ -70,7 +70,7 @@ class RunScreen(SessionScreen):
     DEFAULT_CSS = "RunScreen.-narrow FormLine, RunScreen.-presenter FormLine { display: block; }"
     MOVES: ClassVar = (
         "Table of runs",
-        (*bindings.MARKS, hidden_look("enter", "", "Show", "show the marked run; on the one that is shown: try next")),
+        (*bindings.MARKS, hidden_look("enter", "", "Show", "show the marked run; on the present run, try the next rung")),
     )
     BINDINGS: ClassVar = [
         bound("r,ctrl+r", "run", "Run", "start the experiment of the form", bindings.is_busy, deliberate=True),

@@ -70,7 +70,7 @@ _no_next_rung = first_reason(
     is_busy,
 )
 
-BASELINE = look("b", "baseline", "Baseline", "compare with the marked run (again: with the first run of each graph)", no_run)
+BASELINE = look("b", "baseline", "Baseline", "use the marked run as baseline; again: the first run of each graph", no_run)
 VIEW = hidden_look("v", "view", "View", "the run, or its distance summary: diameter, histogram, map", _no_answers, "run.view")
 CURSOR = replace(bindings.CURSOR, show=False)
 NEXT_RUNG = bound(

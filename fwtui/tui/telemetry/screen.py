@@ -131,9 +131,9 @@ class TelemetryScreen(Frame):
         bindings.CURSOR,
         look("Q", "tracks", "Quantities", "choose which quantities are shown", id="telemetry.series"),
         hidden_look("v", "quantity", "View", "fold the open tracks and open the next ones", _all_open, "telemetry.quantity"),
-        look("H", "gpu", "GPU", "all quantities of one GPU, of the next one, or every GPU", _one_gpu, "telemetry.gpu"),
-        look("plus,equals_sign", "zoom(1)", "Zoom in", "a shorter time", id="telemetry.nearer", key_display="+"),
-        hidden_look("minus", "zoom(-1)", "Zoom out", "a longer time", id="telemetry.wider", key_display="-"),
+        look("H", "gpu", "GPU", "show one GPU, the next one, or all GPUs", _one_gpu, "telemetry.gpu"),
+        look("plus,equals_sign", "zoom(1)", "Zoom in", "show a shorter time span", id="telemetry.nearer", key_display="+"),
+        hidden_look("minus", "zoom(-1)", "Zoom out", "show a longer time span", id="telemetry.wider", key_display="-"),
         hidden_look("0", "whole", "All", "the whole session", _all_of_it, "telemetry.all"),
         *bindings.SHARED,
     ]
@@ -245,7 +245,7 @@ class TelemetryScreen(Frame):
         place = now - direction
         if not 0 <= place <= len(steps):
             self.show_message(
-                f"{units.duration(steps[0])} is the shortest time" if direction > 0 and steps else "the whole session is visible"
+                f"{units.duration(steps[0])} is the shortest span" if direction > 0 and steps else "the whole session is visible"
             )
             return
         at = self.query_one(TrackChart).at

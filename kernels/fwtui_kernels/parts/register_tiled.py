@@ -77,7 +77,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 FORM = Option(
-    "form", (forms.AUTO, forms.ONE_K, forms.TWO_K), forms.AUTO, "0 = by the weights' sign, 1 = one k, 2 = two k at once"
+    "form", (forms.AUTO, forms.ONE_K, forms.TWO_K), forms.AUTO, "k per instruction: 0 = by the weights' sign, 1 = one, 2 = two"
 )
 # the choices of the rungs that use these products
 CHOICES: dict[str, Any] = {

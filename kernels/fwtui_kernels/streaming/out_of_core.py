@@ -73,7 +73,7 @@ def streams(shape: Shape, free: int) -> Shape | None:
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """Return the steps of each round: the pivot copied in, solved and copied back; the panel tiles; the remainder, three at once."""
+    """Return the steps of each round: copy in, solve and copy back the pivot; then the panel tiles; then the remainder."""
     steps: list[Step] = []
     tile, side = shape.tile, shape.padded // shape.tile
     cell_bytes = tile**2 * shape.itemsize

@@ -101,8 +101,8 @@ MISTAKES: list[tuple[list[str], str]] = [
         ["new", "mine.py", "--cuda", "--include", "nodir"],
         "there is no folder 'nodir' next to mine.py for --include; create it",
     ),
-    (["new", ""], "'' names no file; write mine.py"),
-    (["new", "there"], "'there' names no file; write there/mine.py"),
+    (["new", ""], "'' is not the name of a file; pass mine.py"),
+    (["new", "there"], "'there' is not the name of a file; pass there/mine.py"),
     (["new", "a/b"], "'a/b' does not end in .py, as a kernel's file must; write a/b.py"),
     (["new", "a/b.py"], "there is no folder a to write b.py in; create it or choose another"),
     (["new", "link.py"], "link.py is a link to a file that does not exist; remove the link, or choose another name"),
@@ -158,7 +158,7 @@ def test_a_driver_that_does_not_exist_is_one_sentence(
 @pytest.mark.parametrize("words", ["solve g.gr -o", "graph -n 8 -o", "export lecture-tiles -o"])
 def test_an_empty_name_of_an_output_is_refused(capsys: pytest.CaptureFixture[str], words: str) -> None:
     assert main([*words.split(), ""]) == 2
-    assert "-o '' is not the name of a file" in capsys.readouterr().err
+    assert "-o is empty; pass a file name" in capsys.readouterr().err
 
 
 def test_counters_of_a_cpu_kernel_are_a_mistake_also_without_a_gpu(capsys: pytest.CaptureFixture[str]) -> None:

@@ -186,7 +186,7 @@ def test_a_sticky_folder_above_does_no_harm_and_open_ones_of_the_program_are_clo
 
 def test_a_number_of_threads_that_numba_cannot_take_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_NUM_THREADS", "0")
-    with pytest.raises(Refused, match="NUMBA_NUM_THREADS is '0', and compiled kernels need a thread; give 1 or more"):
+    with pytest.raises(Refused, match="NUMBA_NUM_THREADS is '0', but compiled kernels need at least one; set 1 or more"):
         environment.worker_environment("real")
 
 

@@ -105,7 +105,7 @@ def test_a_settled_experiment_has_a_device_and_the_default_one_can_run() -> None
     assert type(plain) is Experiment and "runs_on" not in msgspec.to_builtins(plain) and settle(plain) == settled
     assert identity(settled) == identity(plain) and settled.graph == plain.graph
     assert settled.measured(repeats=3) == settle(changed(plain, repeats=3))
-    with pytest.raises(Refused, match="auto is chosen on the machine that runs it"):
+    with pytest.raises(Refused, match="kernel auto is resolved on the machine of the run"):
         settle(Experiment(kernel="auto"))
 
 
@@ -116,7 +116,7 @@ def test_executing_a_settled_experiment_chooses_nothing(changes: dict[str, Any],
     open_one = as_it_ran(changed(settle(Experiment(kernel="tiled-cpu", n=300)), **changes), CPU)
     if not left:
         return open_one.check()
-    with pytest.raises(Refused, match=f"^{left} of the experiment is open, and nothing is chosen where it runs"):
+    with pytest.raises(Refused, match=f"^{left} was not resolved before the run started"):
         open_one.check()
 
 

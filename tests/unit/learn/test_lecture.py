@@ -158,7 +158,7 @@ class TestNotes:
             ("## run 8\nquestion: " + "w" * 201, "line 2: the question has 201 characters; shorten it to 200"),
             ("## run 8\nx\n## run 5\nx", "notes.md, line 3: run 5 does not begin in this session; its runs are 3, 4, 7, 8"),
             ("## run 8\nx\n## run 5 end\nx", "notes.md, line 3: run 5 does not end in this session; its runs are 3, 4, 7, 8"),
-            ("## 99s\nx", "notes.md, line 1: 99 s is outside this session of 10.6204 s; choose a time in it"),
+            ("## 99s\nx", "notes.md, line 1: 99 s is outside this session of 10.6204 s; pass a time in this session"),
         ],
     )
     def test_an_invalid_card_is_refused_with_its_line(

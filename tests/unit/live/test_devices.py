@@ -157,4 +157,4 @@ def test_the_worker_refuses_unresolved_devices() -> None:
         began, done = [codec.decode(line[:-1]) for line in pipe]
     assert isinstance(began, events.RunStarted) and type(began.experiment) is Experiment and began.gpu == 1
     assert isinstance(done, events.RunDone) and (done.run, done.outcome) == (4, "failed")
-    assert done.message == "options or launch of the experiment is open, and nothing is chosen where it runs; run it again"
+    assert done.message == "options or launch was not resolved before the run started; run it again"

@@ -140,7 +140,7 @@ class TestLibrary:
         assert library.resolve("some/where") == Path("some/where")
         monkeypatch.chdir(own)
         assert library.resolve("blocked-two.fwt.jsonl") == Path("blocked-two.fwt.jsonl")
-        with pytest.raises(Refused, match=r"'naive' begins the names of 2 sessions; choose one of naive-4096, naive-8192"):
+        with pytest.raises(Refused, match=r"'naive' is the beginning of 2 session names; choose one of naive-4096, naive-8192"):
             library.resolve("naive")
         for absent in ("nothing", "", "\x00", "\x1b[0m"):
             with pytest.raises(Refused, match=r"there is no session .*; pass a path or choose one of naive-8192, naive-4096"):

@@ -221,7 +221,7 @@ class OnDevice:
 REFUSED = (
     *("of shape (2, 3) is not a graph", "of shape (4, 3, 3) is not a graph"),
     *("zeros off the diagonal may mean", "-inf is not a weight", "leaves no room in int16", "which cannot be proved"),
-    *("'int8' is not supported", "weights of type bool are not numbers", "weights of type >f8 are not numbers that a GPU has"),
+    *("'int8' is not supported", "weights of type bool are not supported", "weights of type >f8 are not supported on a GPU"),
 )
 
 
