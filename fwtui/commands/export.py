@@ -177,7 +177,7 @@ def filmed_session(args: argparse.Namespace, rate: float) -> tuple[Path, LoadedS
     path = resolve(args.session)
     session = load(path, for_screen=True)
     if cut.begin > session.duration:
-        raise Refused(f"--from {cut.begin:g} is after the end of this session of {session.duration:g} s; begin in it")
+        raise Refused(f"--from {cut.begin:g} is after the end of the session, {session.duration:g} s; pass an earlier time")
     small = args.size is None and any(Path(out or "").suffix == ".html" for out in (args.out, *args.also))
     return path, session, filmed(path, session, size, cut, screen, look, drawing_progress(), small)
 

@@ -104,7 +104,9 @@ def _edit(args: argparse.Namespace, source: Path) -> int:
         _write(source, str(text))
     elif not args.force and (missing := _missing(source, text)):
         cards = counted(missing, "cue card")
-        raise Refused(f"{sanitise(text.name)} lacks {cards} of the session, which would be lost; move it away, or add --force")
+        raise Refused(
+            f"{sanitise(text.name)} lacks {cards} of the session, which would be lost; move the file away, or add --force"
+        )
     watched, ended, code, message = FileWatcher(text), Event(), OK, ""
 
     def apply() -> tuple[int, str]:
@@ -139,7 +141,7 @@ def _edit(args: argparse.Namespace, source: Path) -> int:
             code, message = apply()
         if not text.exists():
             raise Refused(
-                f"{sanitise(text.name)} is gone, and {sanitise(out.name)} stays; `fwtui mark --to` writes the text again"
+                f"{sanitise(text.name)} was deleted, and {sanitise(out.name)} is unchanged; `fwtui mark --to` writes the text again"
             )
         if process.returncode:
             raise Refused(

@@ -121,7 +121,7 @@ class KernelTestProcess(ModuleProcess):
         return self.close(GRACE)
 
     def printed_lines(self) -> list[str]:
-        """Return its new output lines since the last call; only the first ones of a test."""
+        """Return its output lines since the last call, up to a total per test."""
         lines = [line for line in map(sanitise, bytes(self.stderr).decode("utf-8", "replace").splitlines()) if line]
         self.stderr.clear()
         before, self._shown = self._shown, self._shown + len(lines)

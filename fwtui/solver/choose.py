@@ -120,7 +120,7 @@ def _preferred(n: int, dtype: str, nonnegative: bool, engine: Engine) -> Iterato
 
 
 def _suits_scipy(n: int) -> bool:
-    """Return whether SciPy is faster: before compiled code is loaded, for tiny graphs and the first small one of a process."""
+    """Return whether SciPy is faster: for tiny graphs, and for the first small one of a process, which would load numba."""
     global _scipy_has_run
     if n > _MAX_BY_SCIPY or "numba" in sys.modules:
         return False

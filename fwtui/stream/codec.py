@@ -110,7 +110,7 @@ def seal(body: bytes) -> bytes:
 def decode(raw: bytes, harmless: bool = False) -> Event | Unknown:
     """Decode the event of a line without its newline. Raises Corrupt unless the line is complete, intact and within its limits.
 
-    With `harmless`, only a long line is cleaned.
+    `harmless` means that nothing in a line needs cleaning unless the line is long.
     """
     if raw[-_SEAL:] != b',"crc":"%08x"}' % zlib.crc32(raw[:-_SEAL]):
         raise Corrupt("checksum does not match")

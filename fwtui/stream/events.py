@@ -190,7 +190,7 @@ class Part(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Phases(OfRun, frozen=True, kw_only=True):
-    """The instrumented repetition with the median total; of several ranks, their mean seconds and the sum of their work."""
+    """The instrumented repetition with the median total; for several ranks the mean of their seconds and the sum of their work."""
 
     seconds: Seconds
     parts: tuple[Part, ...]
@@ -377,7 +377,9 @@ class Telemetry(Event, OfDevice, frozen=True, kw_only=True):
     other_cpu_utilisation: Annotated[
         Share | None, Quantity("other CPU", PERCENT, "CPU use by other processes, of all cores", 1, later=True, host=True)
     ] = None
-    cost_seconds: Annotated[Seconds | None, Quantity("sampling", DURATION, "time of one sample", later=True, host=True)] = None
+    cost_seconds: Annotated[Seconds | None, Quantity("sampling", DURATION, "time to read one sample", later=True, host=True)] = (
+        None
+    )
 
 
 QUANTITIES = quantities_of(Telemetry)

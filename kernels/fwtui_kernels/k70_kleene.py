@@ -180,7 +180,7 @@ def multiplies(shape: Shape, target: Target) -> dict[str, Any]:
 
 
 def program(shape: Shape, target: Target, steps: Iterator[Step], base: Any, side: int) -> Program:
-    """Return the program of `base`, in side x side threads, and of the products that the steps use."""
+    """Return the program: the op `base`, in blocks of side x side threads, and the product ops that the steps use."""
     ops = {"base": Op(base, (side, side), lambda args: (1, 1)), **multiplies(shape, target)}
     return CudaProgram(shape, target, {name: ops[name] for name in dict.fromkeys(step.op for step in steps)})
 

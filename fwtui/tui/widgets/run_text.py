@@ -289,7 +289,7 @@ def rank_lines(run: Run, shares: Sequence[RankTime], width: int) -> list[Content
 
 
 def _stacked(shares: Sequence[float], parts: Sequence[tuple[str, str, str]], room: int) -> list[Piece]:
-    """Return one bar of several parts; a positive part has at least one cell if there are enough."""
+    """Return one bar of several parts; a positive part has at least one cell if the bar is long enough."""
     cells = [max(1, round(share * room)) if share > 0 else 0 for share in shares]
     while sum(cells) > room:
         cells[cells.index(max(cells))] -= 1

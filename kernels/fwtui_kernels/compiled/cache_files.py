@@ -21,7 +21,7 @@ _NUMBA = (".nbi", ".nbc")  # suffixes of numba's index of a function, and of its
 
 
 def sealed(name: str, data: bytes) -> bytes:
-    """Return the data with its checksum, for a file that unsealed() accepts only under that name."""
+    """Return the data with a checksum of the data and the file name, which unsealed() verifies."""
     return hashlib.sha256(name.encode() + b"\0" + data).digest() + data
 
 

@@ -310,7 +310,7 @@ def test_an_editor_changes_the_talk_with_each_save(
     assert load_model(tmp_path / "talk.fwt.jsonl")[0].markers == [marker] and "run 9" in Path("talk.md").read_text()
     assert edited("true") == (0, "fwtui: talk.md was not changed\n")
     assert edited("exit 3") == (2, "fwtui: ./editor ended with 3; talk.md was not changed\n")
-    gone = "fwtui: talk.md is gone, and talk.fwt.jsonl stays; `fwtui mark --to` writes the text again\n"
+    gone = "fwtui: talk.md was deleted, and talk.fwt.jsonl is unchanged; `fwtui mark --to` writes the text again\n"
     assert edited("rm $1") == (2, gone) and load_model(tmp_path / "talk.fwt.jsonl")[0].markers == [marker]
     for given, why in (
         (("h200-n1024-naive-blocked",), "h200-n1024-naive-blocked.fwt.jsonl.gz would be compressed"),
