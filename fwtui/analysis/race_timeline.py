@@ -70,7 +70,7 @@ class RacePosition(NamedTuple):
 
 
 def by_time(courses: Sequence[Course], watched: float) -> list[RacePosition]:
-    """Return the position of each run after the same time: `watched` (0 to 1) of the slowest run's total."""
+    """Return the position of each run after the share `watched` (0 to 1) of the slowest run's time."""
     now = watched * max((c.total for c in courses), default=0.0)
     return [RacePosition(c.share_at(now), min(now, c.total)) for c in courses]
 

@@ -140,9 +140,8 @@ def _edit(args: argparse.Namespace, source: Path) -> int:
         if watched.changed:
             code, message = apply()
         if not text.exists():
-            raise Refused(
-                f"{sanitise(text.name)} was deleted, and {sanitise(out.name)} is unchanged; `fwtui mark --to` writes the text again"
-            )
+            stays = f"{sanitise(out.name)} is unchanged"
+            raise Refused(f"{sanitise(text.name)} was deleted, and {stays}; `fwtui mark --to` writes the text again")
         if process.returncode:
             raise Refused(
                 f"{sanitise(editor)} ended with {process.returncode}; {message or f'{sanitise(text.name)} was not changed'}"

@@ -301,7 +301,7 @@ def _full_check(engine: Engine) -> int:
 def rehearse(device: DeviceId) -> None:
     """Import, load and open everything that a test on that device needs; the test itself reports errors.
 
-    One vertex only: afterwards no memory may hold correct distances of a test.
+    It runs only one vertex, so that freed memory does not hold correct distances of a test.
     """
     KernelTest(KernelTestRequest(kernel=REHEARSED, device=device), lambda message: None).run(most=1)
     if not device.simulated:  # the kernel's code came from a cache; a user's kernel has to be compiled

@@ -262,7 +262,7 @@ def engine_at(place: RankDevice, world: Any) -> tuple[Engine, events.Device | No
 
 
 def assign_devices(world: Any, on_cpu: bool, falls_back: bool) -> tuple[RankDevice, ...]:
-    """Return the GPU with each rank's number on its machine, or the CPU for all. Raises NoGpu, on all ranks alike.
+    """Return for each rank the GPU with its number on its machine, or the CPU for all ranks. Raises NoGpu, on all ranks alike.
 
     With `falls_back`, all ranks use the CPU if any machine has too few GPUs.
     """

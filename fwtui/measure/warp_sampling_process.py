@@ -241,7 +241,7 @@ def group_launches(launches: Sequence[SampledLaunches]) -> list[list[SampledLaun
 
 
 def _sampled(it: LoadedKernel, together: Sequence[SampledLaunches], context: SampledContext) -> dict[str, tuple[PcSamples, int]]:
-    """Return the samples of each op, with the cycles between two samples as a power of two."""
+    """Return the samples of each op, and the base-2 logarithm of the cycles between two samples."""
 
     def launch() -> None:
         for one in together:

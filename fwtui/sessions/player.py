@@ -151,7 +151,7 @@ class Player:
             self._stand_after(places[target - 1])
 
     def count(self, kind: type[Event]) -> tuple[int, int]:
-        """Count the due events of that kind (RunStarted, Marker), and all of them."""
+        """Return the number of due events of that kind (RunStarted, Marker), and of all events of that kind."""
         return bisect_left(self._places[kind], self.index), len(self._places[kind])
 
     def seek_run(self, run: int) -> bool:

@@ -45,7 +45,7 @@ _scipy_has_run = False  # in this process: the second graph is worth loading a k
 
 
 def choose_engine(device: str | int | None, n: int, needed_by: str = "") -> Engine:
-    """Return the engine of the GPU to use, or of the CPU if nothing needs a GPU. Raises NoGpu, or Refused if unknown."""
+    """Return the engine of the GPU to use, or of the CPU if nothing needs a GPU. Raises NoGpu or Refused."""
     device_id = DeviceId.parse("auto" if device is None else str(device), "cpu")
     if device_id.backend == "cpu":
         if needed_by:

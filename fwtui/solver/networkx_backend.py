@@ -200,7 +200,7 @@ def _checked(G: NetworkxGraph, weight: Hashable | None, method: str) -> WeightRe
 
 
 def _found(G: NetworkxGraph, weight: Hashable | None, method: str = "D", predecessors: bool = False) -> DistanceView:
-    """Solve by method D (Dijkstra), BF (Bellman-Ford) or FW. Raises NotImplementedError without memory, NegativeCycleError."""
+    """Solve by method D (Dijkstra), BF (Bellman-Ford) or FW. Raises NotImplementedError if memory is short."""
     nodes, graph, whole, complete = _checked(G, weight, method)
     # both the names of SciPy's methods and what gives NetworkX's numbers to the last bit, where sums are rounded
     by = "FW" if method == "FW" or not graph.facts.nonnegative else "D"

@@ -190,7 +190,7 @@ class Part(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Phases(OfRun, frozen=True, kw_only=True):
-    """The instrumented repetition with the median total; for several ranks the mean of their seconds and the sum of their work."""
+    """The instrumented repetition with the median total; for several ranks their mean seconds and their total work."""
 
     seconds: Seconds
     parts: tuple[Part, ...]

@@ -290,7 +290,7 @@ class Model:
         return other
 
     def evidence(self, run: Run) -> Evidence | None:
-        """Return the telemetry during the timed repetitions; None before the first one, or if they took less time than a reading."""
+        """Return the telemetry during the timed repetitions; None before the first, or if they took less time than a reading."""
         if run.evidence is not None or run.clean_window is None:
             return run.evidence
         return self.once(Model._read, run)
