@@ -167,7 +167,7 @@ def _share(a: events.Answers) -> str:
     return units.percent(a.reachable / pairs(a) if pairs(a) else None)
 
 
-def why_none(run: Run) -> str:
+def why_no_summary(run: Run) -> str:
     """Return the reason why a run's distances cannot be summarised; empty if they can."""
     if run.state == "running":
         return f"run {run.id} has no distances yet; its answers are available when it ends"

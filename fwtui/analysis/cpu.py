@@ -97,7 +97,7 @@ def level_name(level: int | None) -> str:
     return "memory" if not level else f"L{level} cache"
 
 
-def the_level(level: int | None) -> str:
+def level_with_article(level: int | None) -> str:
     """Return the name of a level with its article."""
     return level_name(level) if not level else f"the {level_name(level)}"
 
@@ -125,7 +125,7 @@ def describe_cpu(facts: CpuFacts, loop: CpuLoop | None) -> str:
     if loop is not None and loop.lanes:
         parts.append(vectors(loop))
     if facts.matrix and facts.level is not None:
-        verb = "does not fit in any cache" if facts.level == MEMORY else f"fits in {the_level(facts.level)}"
+        verb = "does not fit in any cache" if facts.level == MEMORY else f"fits in {level_with_article(facts.level)}"
         parts.append(f"its matrix of {units.scaled(facts.matrix, 'B')} {verb}")
     return "; ".join(parts)
 

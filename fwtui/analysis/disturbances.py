@@ -79,7 +79,7 @@ def instrumentation(run: Run) -> list[str]:
         return ["timer overhead: not measurable"]
     share = f" ({100 * extra / run.seconds:+.1f} %)" if run.seconds else ""
     overhead = f"timer overhead {'-' if extra < 0 else '+'}{units.duration(abs(extra))}{share}"
-    return [overhead, *["the per-phase times are approximate"] * bool(phases_doubt(run))]
+    return [overhead, *["the per-phase times are approximate"] * bool(phase_times_warning(run))]
 
 
 def timers_distort(run: Run) -> bool:
@@ -110,7 +110,7 @@ def sum_notes(run: Run) -> tuple[str, ...]:
     return long, f"sum {sums}, timers included", f"sum {sums}"
 
 
-def phases_doubt(run: Run) -> str:
+def phase_times_warning(run: Run) -> str:
     """Return why the per-phase times are only approximate; empty if they are accurate."""
     extra = _excess_overhead(run)
     if not extra:

@@ -42,7 +42,7 @@ def expect(
     A brief run has no instrumented repetitions. `earlier` runs are used in addition to those of the model.
     """
     runs, backend = [*earlier, *_timed(model)], kernel_named(experiment.kernel).backend
-    alike = _alike(runs, experiment)
+    alike = _similar_runs(runs, experiment)
     nearest = _nearest(alike, experiment.n)
     if nearest is None:
         one = experiment.n**3 / rates[backend]
@@ -133,7 +133,7 @@ def _repeats(runs: Sequence[Run], experiment: Experiment) -> list[Run]:
     return [r for r in runs if same(r, experiment, kernel)]
 
 
-def _alike(runs: Sequence[Run], experiment: Experiment) -> list[Run]:
+def _similar_runs(runs: Sequence[Run], experiment: Experiment) -> list[Run]:
     """Return the runs of the experiment at any size, else those of the kernel."""
     return _repeats(runs, experiment) or [r for r in runs if r.experiment.kernel == experiment.kernel]
 

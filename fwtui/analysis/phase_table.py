@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from math import inf, isfinite
 from typing import NamedTuple
 
-from fwtui.analysis.cpu import CpuFacts, cpu_facts, has_minimum, per_cycle, the_level
+from fwtui.analysis.cpu import CpuFacts, cpu_facts, has_minimum, level_with_article, per_cycle
 from fwtui.analysis.data_sheet import SHARED_BYTES_PER_CLOCK, shared_bytes_per_second
 from fwtui.analysis.disturbances import MAX_OVERHEAD, timers_distort
 from fwtui.analysis.limits import limit_of
@@ -162,7 +162,7 @@ def _cpu_roofs(model: Model, run: Run, rate: float | None, form: str, noisy: boo
         copied, copy_noisy = (facts.limit.bytes_per_second, facts.limit.noisy) if facts.limit is not None else (None, False)
     elif level:
         copied = None  # the bandwidth of a copy in memory does not bound a cache
-    memory = the_level(level)
+    memory = level_with_article(level)
     names = [name for name, one in (("peak rate", noisy), (f"bandwidth of {memory}", copy_noisy and copied)) if one]
     forms = measured.forms if measured is not None else ()
     plain = next((one.relaxations_per_second for one in forms if one.form == "float32"), None)

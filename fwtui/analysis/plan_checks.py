@@ -118,14 +118,14 @@ def check_plan(kernel: Kernel) -> list[str]:
             if kernel.refuses(shape):
                 continue
             for stepwise in (False, True):
-                complaints = troubles(kernel, shape, stepwise)
+                complaints = find_plan_errors(kernel, shape, stepwise)
                 if complaints:
                     at = f"n = {n}, tile {tile}" if kernel.tiles else f"n = {n}"
                     return [f"{sentence} ({at})" for sentence in complaints]
     return []
 
 
-def troubles(kernel: Kernel, shape: Shape, stepwise: bool = False) -> list[str]:
+def find_plan_errors(kernel: Kernel, shape: Shape, stepwise: bool = False) -> list[str]:
     """Return the errors of a plan, a sentence each: those of single steps, else races, else incorrect relaxations."""
     plan = list(islice(kernel.plan(shape, stepwise), MAX_STEPS + 1))
     if len(plan) > MAX_STEPS:

@@ -13,7 +13,7 @@ from fwtui.stream.run import Run
 SECONDS = 8.0  # initial length of a race on screen, however short the runs are
 
 
-class Course(NamedTuple):
+class ProgressCurve(NamedTuple):
     """Shares (0 to 1) of a run's relaxations, and the seconds at which they are reached; both ascending.
 
     `sampled`: from the rounds of the instrumented repetition, scaled to the median time; else a straight line.
@@ -42,7 +42,7 @@ def can_race(run: Run) -> bool:
     return run.state == "done" and bool(run.seconds)
 
 
-def course(run: Run) -> Course | None:
+def progress_curve(run: Run) -> ProgressCurve | None:
     """Return the progress of a run over time; None for a run without a time."""
     if not can_race(run) or not run.seconds:
         return None
@@ -50,7 +50,7 @@ def course(run: Run) -> Course | None:
     rounds = [r for r in rounds if r.first < run.relaxations]
     ascending = all(a.first < b.first and a.index < b.index for a, b in pairwise(rounds))
     if len(rounds) < 2 or not ascending or rounds[0].first != 0 or not all(sum(r.seconds) > 0 for r in rounds):
-        return Course((0.0, 1.0), (0.0, run.seconds), 0, False)
+        return ProgressCurve((0.0, 1.0), (0.0, run.seconds), 0, False)
     last, before = rounds[-1], rounds[-2]
     each = (last.first - before.first) / (last.index - before.index)  # relaxations of a round near the end
     ends = [r.index for r in rounds[1:]] + [last.index + max(1, round((run.relaxations - last.first) / each))]
@@ -59,7 +59,7 @@ def course(run: Run) -> Course | None:
         clock += sum(row.seconds) * (end - row.index)
         reached.append(clock)
     shares = (*(r.first / run.relaxations for r in rounds), 1.0)
-    return Course(shares, tuple(s * run.seconds / clock for s in reached), ends[-1], True)
+    return ProgressCurve(shares, tuple(s * run.seconds / clock for s in reached), ends[-1], True)
 
 
 class RacePosition(NamedTuple):
@@ -69,12 +69,12 @@ class RacePosition(NamedTuple):
     seconds: float
 
 
-def by_time(courses: Sequence[Course], watched: float) -> list[RacePosition]:
+def by_time(curves: Sequence[ProgressCurve], watched: float) -> list[RacePosition]:
     """Return the position of each run after the share `watched` (0 to 1) of the slowest run's time."""
-    now = watched * max((c.total for c in courses), default=0.0)
-    return [RacePosition(c.share_at(now), min(now, c.total)) for c in courses]
+    now = watched * max((c.total for c in curves), default=0.0)
+    return [RacePosition(c.share_at(now), min(now, c.total)) for c in curves]
 
 
-def by_round(courses: Sequence[Course], watched: float) -> list[RacePosition]:
+def by_round(curves: Sequence[ProgressCurve], watched: float) -> list[RacePosition]:
     """Return the position of each run at the same share of the work."""
-    return [RacePosition(watched, c.seconds_at(watched)) for c in courses]
+    return [RacePosition(watched, c.seconds_at(watched)) for c in curves]

@@ -91,6 +91,6 @@ def _place(word: str, text: str) -> RankDevice:
     return RankDevice(0, int(word))
 
 
-def places_text(all_places: tuple[RankDevice, ...]) -> str:
+def format_devices(all_places: tuple[RankDevice, ...]) -> str:
     """Return the text that places() converts to these devices."""
     return ",".join(map(str, all_places))

@@ -121,7 +121,7 @@ def register_kernel(path: Path, seconds: float = MAX_SECONDS) -> str:
     The caller must have the user's consent to run the file. Raises Refused with the error in the file.
     """
     name = name_for(path)
-    reply = _ask(KernelRequest(str(path), name), seconds)
+    reply = _request(KernelRequest(str(path), name), seconds)
     try:
         data = {key: msgspec.convert(_clean(value), _HINTS[key]) for key, value in reply.kernel.items() if key in _DATA}
     except msgspec.ValidationError as error:
@@ -129,7 +129,7 @@ def register_kernel(path: Path, seconds: float = MAX_SECONDS) -> str:
 
     @lru_cache(maxsize=8)
     def steps(shape: Shape, stepwise: bool, code: str) -> tuple[Step, ...]:
-        return _ask(KernelRequest(str(path), name, shape, stepwise), PLAN_SECONDS).steps
+        return _request(KernelRequest(str(path), name, shape, stepwise), PLAN_SECONDS).steps
 
     def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
         return iter(steps(shape, stepwise, code_of(name)))
@@ -168,7 +168,7 @@ def _fingerprint(path: Path) -> str:
     return _codes[path][1]
 
 
-def _ask(request: KernelRequest, seconds: float) -> KernelReply:
+def _request(request: KernelRequest, seconds: float) -> KernelReply:
     """Send the request to a separate process and return its reply. Raises Refused."""
     file = sanitise(Path(request.path).name)
     ended = ModuleProcess("fwtui.measure.user_kernel_process").finish(seconds, request)

@@ -48,7 +48,7 @@ class ArcCollector:
         if self._count > self._room:
             collected = self.all()
             left = merge_parallel(collected, self._merge)
-            count = _apart if self._merge is np.minimum else lambda arcs: len(arcs.weights)
+            count = _count_distinct if self._merge is np.minimum else lambda arcs: len(arcs.weights)
             self.merged += count(collected) - count(left)
             self._parts, self._count = [left], len(left.weights)
             self._room = max(self._most, 2 * self._count)
@@ -58,7 +58,7 @@ class ArcCollector:
         return Arcs(*map(np.concatenate, zip(*self._parts, strict=True)))
 
 
-def _apart(arcs: Arcs) -> int:
+def _count_distinct(arcs: Arcs) -> int:
     return int(np.count_nonzero(arcs.sources != arcs.targets))
 
 

@@ -29,7 +29,7 @@ def arcs_of(graph: GraphInput) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndar
         yield sources + rows.start, targets, cells[there]
 
 
-def write_lonely(graph: GraphInput, file: IO[bytes], line: str, names: Sequence[object]) -> None:
+def write_isolated_vertices(graph: GraphInput, file: IO[bytes], line: str, names: Sequence[object]) -> None:
     """Write a self-loop of weight 0 for each isolated vertex, for formats in which only edges name vertices."""
     file.write("".join(line % (names[v], names[v], 0) for v in isolated_vertices(graph)).encode())
 

@@ -46,7 +46,7 @@ def summarise(distances: np.ndarray, bins: int = BINS, rows: int = MAP_ROWS, col
     eccentricity = np.empty(n)
     low, high, total, reachable, whole = np.inf, -np.inf, 0.0, 0, True
     farthest: tuple[int, int] | None = None
-    for at, block, away in _apart(distances):
+    for at, block, away in _off_diagonal(distances):
         there = block.size - int(np.count_nonzero(away))
         lowest = -np.inf if block.dtype.kind == "f" else np.iinfo(block.dtype).min
         masked = np.where(away, lowest, block)
@@ -81,7 +81,7 @@ def summarise(distances: np.ndarray, bins: int = BINS, rows: int = MAP_ROWS, col
     )
 
 
-def _apart(distances: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+def _off_diagonal(distances: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
     """Yield blocks of rows: the slice, the distances without the diagonal, and the mask of cells without a path."""
     for rows in blocks(distances) if len(distances) else []:
         block = distances[rows].copy()
@@ -123,7 +123,7 @@ def _bin_edges(low: float, high: float, whole: bool, bins: int) -> np.ndarray:
 def _counts(distances: np.ndarray, edges: np.ndarray) -> np.ndarray:
     bins = len(edges) - 1
     counts = np.zeros(bins + 1, dtype=np.int64)  # the last bin counts pairs without a path
-    for _, block, away in _apart(distances) if bins else ():
+    for _, block, away in _off_diagonal(distances) if bins else ():
         place = np.subtract(block, edges[0], dtype=np.float64)
         place /= edges[1] - edges[0]  # multiplying by the inverse could place a lower bound into the bin below
         np.minimum(place, bins - 1, out=place)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fwtui.analysis import limits
-from fwtui.analysis.answers import why_none
+from fwtui.analysis.answers import why_no_summary
 from fwtui.common.child_process import StartError
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Corrupt, Refused, os_error_reason
@@ -128,7 +128,7 @@ class Live:
         if gpus := experiment.gpus:
             self._take(self.sampling.follow(gpus))
         if not device.simulated:
-            self.tell_limits(device)
+            self.send_limits(device)
         run = self._next_run
         self._next_run += 1
         self.experiments[run] = sharing(experiment, self.experiments.get(run - 1))
@@ -137,7 +137,7 @@ class Live:
         self.warp_sampling.prepare_for(request)
         return run
 
-    def tell_limits(self, device: DeviceId) -> bool:
+    def send_limits(self, device: DeviceId) -> bool:
         """Send this device's cached peak rates, if any; return True if the model has them."""
         if device not in self._limited:
             self._limited.add(device)
@@ -165,7 +165,7 @@ class Live:
         """Summarise a run's distances in the worker as an Answers event; `busy` until then. Raises Refused."""
         self._refuse_if_busy()
         model_run = self.model.runs[run]
-        if reason := why_none(model_run):
+        if reason := why_no_summary(model_run):
             raise Refused(reason)
         assert model_run.verdict is not None
         settled = self.experiments[run]
@@ -227,7 +227,7 @@ class Live:
         self._limited.clear()
         self.keeper.discard()
         self.keeper = session.keeper
-        self.model.take_over(session.model)
+        self.model.adopt(session.model)
         self._next_run = max(self.model.runs, default=0) + 1
         for run in self.model.runs.values():
             if not run.experiment.file:  # the graph file was in a temporary folder
@@ -288,7 +288,7 @@ class Live:
         for supervised in self._supervised:
             self._take(supervised.close(grace=max(0.0, deadline - time.monotonic())))
         request, self._request = self._request, None
-        self._tell_end(request, "the session ended")
+        self._send_end(request, "the session ended")
         self.stop_recording(reason)
         keeper, self.keeper = self.keeper, None
         if keeper is not None:
@@ -387,7 +387,7 @@ class Live:
         run = request.run if isinstance(request, requests.RunRequest) else None
         if self._kill_at is not None:
             killed = f"killed, because its current step did not end within {self._cancel_grace:g} s"
-            self._tell_end(request, "cancelled" if run is None else killed)
+            self._send_end(request, "cancelled" if run is None else killed)
         else:
             fault = self.model.fault
             reported = run is not None and fault is not None and fault.source == "worker" and fault.run == run
@@ -395,7 +395,7 @@ class Live:
                 stage = self.model.run.stage if self.model.run is not None and self.model.run.id == run else ""
                 self.emit(worker.death_fault(self.now, run, stage))
             if run is None:
-                self._tell_end(request, worker.death)
+                self._send_end(request, worker.death)
         self._kill_at = None
         _, devices = self._worker_kind
         if isinstance(request, requests.RunRequest) and not devices:  # the next run then finds another worker ready
@@ -403,7 +403,7 @@ class Live:
             with suppress(StartError):  # the next run reports it
                 self.worker.running().send(requests.PrepareRequest(device.backend, device.index))
 
-    def _tell_end(self, request: requests.Work | None, why: str) -> None:
+    def _send_end(self, request: requests.Work | None, why: str) -> None:
         """Send the end of a pending run or summary."""
         if isinstance(request, requests.RunRequest | requests.AnswerRequest):
             self.emit(requests.last_word(request, self.now, "cancelled", why))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fwtui.common.errors import NoGpu, Refused
-from fwtui.experiment.device import ALL, CPU, FIRST_GPU, DeviceId, RankDevice, places_text
+from fwtui.experiment.device import ALL, CPU, FIRST_GPU, DeviceId, RankDevice, format_devices
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, Settled, changed, kernel_named, settle
 from fwtui.machine import hardware, tuning_table
 from fwtui.machine.tuning_table import Config
@@ -24,7 +24,7 @@ def settle_here(experiment: Experiment) -> Settled:
     first kernel of fwtui_kernels.auto.in_order that supports the size and data type. The field `auto` records the source.
     """
     if experiment.devices == ALL:
-        experiment = changed(experiment, devices=places_text(all_gpus()))
+        experiment = changed(experiment, devices=format_devices(all_gpus()))
     first: Refused | None = None
     for choice in _choices(experiment) if experiment.kernel == AUTO.id else (experiment,):
         try:
@@ -88,7 +88,7 @@ def check_gpus_exist(devices: tuple[RankDevice, ...], count: int, reason: str) -
         if not place.host and place.gpu is not None and place.gpu >= count:
             found_words = f"{count} found" if count else reason
             raise NoGpu(
-                f"GPU {place.gpu} of devices {places_text(devices)} was not found ({found_words}); choose others, or cpu,cpu"
+                f"GPU {place.gpu} of devices {format_devices(devices)} was not found ({found_words}); choose others, or cpu,cpu"
             )
 
 

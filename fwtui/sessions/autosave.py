@@ -114,7 +114,7 @@ def tidy(most: int = MAX, most_bytes: int = MAX_BYTES) -> None:
                 path.unlink()
 
 
-def taken_up(found: Earlier) -> ContinuedSession:
+def continued(found: Earlier) -> ContinuedSession:
     """Continue a session with all its events in a new file. Raises Refused if it can no longer be read or copied."""
     from fwtui.sessions.reader import open_session
 

@@ -269,11 +269,11 @@ class Recorder(SessionWriter):
             return
         if isinstance(code := line.event, CodeText):
             stored = self._codes.get(code.code)
-            whole = code if stored is None else stored.and_also(code)
+            whole = code if stored is None else stored.merged(code)
             if whole is stored:
                 return
             self._codes[code.code] = whole
-            line = line if stored is None else as_line(code.but(stored))
+            line = line if stored is None else as_line(code.without(stored))
         if self.began and isinstance(line.event, Event):
             line = as_line(earlier(line.event, self.began))
         begin = self.bytes

@@ -30,7 +30,7 @@ from fwtui.engine.distributed_engine import (
     encode_order,
 )
 from fwtui.engine.engine import TimedRun
-from fwtui.experiment.device import ALL, DeviceId, RankDevice, places, places_text
+from fwtui.experiment.device import ALL, DeviceId, RankDevice, format_devices, places
 from fwtui.live.mpi_job import MpiJob, check_job
 from fwtui.machine import hardware, settings
 from fwtui.machine.device_choice import all_gpus, check_gpus_exist
@@ -143,7 +143,7 @@ def _shared(size: int) -> Iterator[tuple[mmap.mmap, str]]:
 @contextmanager
 def job_engine(devices: str) -> Iterator[LocalMpiEngine]:
     """Return the engine for these devices. Its job starts when it is activated, and ends with the block. Raises Refused."""
-    engine = LocalMpiEngine(places_text(_here(devices)))
+    engine = LocalMpiEngine(format_devices(_here(devices)))
     try:
         with undo_on_signal(engine.kill):
             yield engine
@@ -170,5 +170,5 @@ def _here(devices: str) -> tuple[RankDevice, ...]:
         if hardware.cuda_package() is None:
             extra = hardware.cuda_extra(detected) or "cu12"
             raise NoGpu(f"numba-cuda is not installed; run: {hardware.install_command(f'fwtui[{extra}]')}")
-    check_job(places_text(devices_here))
+    check_job(format_devices(devices_here))
     return devices_here

@@ -98,13 +98,13 @@ class CodeText(Event, frozen=True, kw_only=True):
         offsets = accumulate(step for step, _, _ in self.instructions)
         return {offset: (line, text) for offset, (_, line, text) in zip(offsets, self.instructions, strict=True)}
 
-    def but(self, earlier_text: CodeText) -> CodeText:
+    def without(self, earlier_text: CodeText) -> CodeText:
         """Return only the instructions that an earlier event of the same code lacks."""
         there = earlier_text.by_offset
         new = {offset: instruction for offset, instruction in self.by_offset.items() if offset not in there}
         return replace(self, lines=(), instructions=_stepwise(new))
 
-    def and_also(self, news: CodeText) -> CodeText:
+    def merged(self, news: CodeText) -> CodeText:
         """Return the text with the new instructions of a later event, up to MAX_OF_CODE."""
         there, room = self.by_offset, MAX_OF_CODE - len(self.instructions)
         new = dict(islice(((offset, instruction) for offset, instruction in news.by_offset.items() if offset not in there), room))
@@ -192,7 +192,7 @@ def _rows(places: Iterable[tuple[int, Mapping[str, int]]], names: Sequence[str],
     cells = [(key, names.index(name), count) for key, reasons in places for name, count in reasons.items()]
     counts = [count for _, _, count in cells]
     rows: dict[int, list[int]] = {}
-    for (key, name, _), share in zip(cells, shared_out(counts, round(units * sum(counts) / (samples or 1))), strict=True):
+    for (key, name, _), share in zip(cells, apportion(counts, round(units * sum(counts) / (samples or 1))), strict=True):
         if share:
             rows.setdefault(key, []).extend((name, share))
     steps = [after - before for before, after in pairwise([0, *rows])]
@@ -210,13 +210,13 @@ def _counts(rows: Rows, names: Sequence[str], samples: int, units: int) -> dict[
     ]
     shares = [share for _, _, share in cells]
     reasons_by_key: dict[int, dict[str, int]] = {}
-    for (key, name, _), count in zip(cells, shared_out(shares, samples * min(sum(shares), units) // units), strict=True):
+    for (key, name, _), count in zip(cells, apportion(shares, samples * min(sum(shares), units) // units), strict=True):
         reasons = reasons_by_key.setdefault(key, {})
         reasons[name] = reasons.get(name, 0) + count
     return reasons_by_key
 
 
-def shared_out(counts: Sequence[int], total: int) -> list[int]:
+def apportion(counts: Sequence[int], total: int) -> list[int]:
     """Return integers in these proportions with the given sum; those with the largest remainders are rounded up."""
     whole = sum(counts) or 1
     parts = [divmod(count * total, whole) for count in counts]

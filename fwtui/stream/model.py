@@ -210,9 +210,7 @@ class Model:
                 self.measured = _with(self.measured, event.device_id, event, MAX_DEVICES)
             case events.CodeText(code=name):
                 earlier_text = self.codes.get(name)
-                self.codes = _with(
-                    self.codes, name, earlier_text.and_also(event) if earlier_text is not None else event, MAX_CODES
-                )
+                self.codes = _with(self.codes, name, earlier_text.merged(event) if earlier_text is not None else event, MAX_CODES)
             case events.CodeSamples(run=number, code=name) if number in self.runs and name in self.codes:
                 self.runs[number] = self.runs[number].listed(event, self.codes[name])
             case events.End():
@@ -278,7 +276,7 @@ class Model:
         self.runs, self.readings = runs, lists
         self._memo, self._earlier_firsts = {}, None
 
-    def take_over(self, other: Model) -> None:
+    def adopt(self, other: Model) -> None:
         """Take the state of another model, which later events of this one do not change."""
         lists = {key: [*values] for key, values in other._lists().items()}
         self._set({name: getattr(other, name) for name in _REPLACED}, dict(other.runs), lists)
@@ -286,7 +284,7 @@ class Model:
     def frozen(self) -> Model:
         """A separate model in the same state; this one does not change."""
         other = Model()
-        other.take_over(self)
+        other.adopt(self)
         return other
 
     def evidence(self, run: Run) -> Evidence | None:

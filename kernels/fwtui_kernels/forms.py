@@ -112,10 +112,10 @@ def refuses(shape: Shape) -> str | None:
 
 def lacks(shape: Shape, target: Target) -> str | None:
     """Return an error sentence if the GPU lacks asynchronous copies or packed 16-bit relaxations."""
-    return older(shape, target, HOPPER if shape.dtype == "int16" else AMPERE)
+    return too_old(shape, target, HOPPER if shape.dtype == "int16" else AMPERE)
 
 
-def older(shape: Shape, target: Target, needed: tuple[int, int]) -> str | None:
+def too_old(shape: Shape, target: Target, needed: tuple[int, int]) -> str | None:
     """Return an error sentence if the GPU has a lower compute capability than needed."""
     if target.cc is None or target.cc >= needed:
         return None

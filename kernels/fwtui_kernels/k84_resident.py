@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from fwtui_kernels.compiled import device
 from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
-from fwtui_kernels.forms import AMPERE, cell_form, older
+from fwtui_kernels.forms import AMPERE, cell_form, too_old
 from fwtui_kernels.parts import pivot, products
 from fwtui_kernels.parts.blocked import plan_at_once
 from fwtui_kernels.plan import NO_EDGE, Kernel, Option, Program, Shape, Target
@@ -143,5 +143,5 @@ KERNEL = Kernel(
     options=(Option("resident", (1, 2), 1, "blocks per multiprocessor"),),
     launch_modes=("eager", "graph"),
     memories=("device", "pinned"),
-    lacks=lambda shape, target: older(shape, target, AMPERE),
+    lacks=lambda shape, target: too_old(shape, target, AMPERE),
 )

@@ -115,7 +115,7 @@ class FakeLive:
         return (self.recorder or self.record(title=title)).path
 
     def go_on(self, session: ContinuedSession) -> None:
-        self.model.take_over(session.model)
+        self.model.adopt(session.model)
 
     def stop_recording(self, reason: str = "closed") -> None:
         assert self.recorder is not None

@@ -17,7 +17,7 @@ from textual.pilot import Pilot
 from textual.widgets import Digits, Input, OptionList
 
 from fwtui.analysis.compare import FASTER, ComparedRun, LowerBound, compare
-from fwtui.analysis.race_timeline import SECONDS, Course, RacePosition
+from fwtui.analysis.race_timeline import SECONDS, ProgressCurve, RacePosition
 from fwtui.analysis.run_summary import summarise
 from fwtui.experiment.experiment import changed
 from fwtui.sessions.library import load_model, resolve
@@ -303,7 +303,7 @@ def test_the_end_of_a_race_names_a_winner_only_if_the_difference_is_clear() -> N
     ],
 )
 def test_the_elapsed_time_has_the_unit_and_decimals_of_the_total(total: float, seconds: float, shown: str) -> None:
-    assert clock(RacePosition(0.5, seconds), Course((0.0, 1.0), (0.0, total), 0, False)) == shown
+    assert clock(RacePosition(0.5, seconds), ProgressCurve((0.0, 1.0), (0.0, total), 0, False)) == shown
 
 
 async def test_a_race_of_the_compare_screen_by_time_and_by_round(now: list[float]) -> None:

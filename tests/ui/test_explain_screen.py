@@ -86,7 +86,7 @@ def test_the_panel_names_the_line_with_most_samples_of_the_main_reason() -> None
     subject = warp_subject(model, model.runs[1], "rest", 0)
     assert (
         subject.hotspots == [1, 0]
-        and subject.most_wait == "Warps stall on barrier (waits for its block) in 75 % of PC samples, most at a.py:9."
+        and subject.stall_text == "Warps stall on barrier (waits for its block) in 75 % of PC samples, most at a.py:9."
     )
 
 

@@ -39,7 +39,7 @@ class Fit(NamedTuple):
         return f"time ~ n^{self.exponent:.2f} ± {self.error:.2f} over n = {self.low:g} to {self.high:g} ({self.sizes} sizes)"
 
 
-class BreakEven(NamedTuple):
+class Crossover(NamedTuple):
     """A crossover: `late` is SLOWER than `early` at `low` and FASTER from `high`; `at` is the estimated crossover."""
 
     early: str
@@ -87,7 +87,7 @@ class Findings(NamedTuple):
 
     best: str
     fits: dict[str, Fit]
-    break_evens: tuple[BreakEven, ...]
+    break_evens: tuple[Crossover, ...]
     unclear: tuple[str, ...]  # possible crossovers, each with the reason for the uncertainty
     best_rates: dict[int, float]
     scalings: tuple[Scaling, ...] = ()
@@ -137,7 +137,7 @@ def bracket(wins: Mapping[At, bool]) -> tuple[At | None, At | None]:
     return low, high
 
 
-def break_even(model: Model, one: SweepSeries, other: SweepSeries, axis: str = "n") -> BreakEven | str | None:
+def find_crossover(model: Model, one: SweepSeries, other: SweepSeries, axis: str = "n") -> Crossover | str | None:
     """Return the crossover of two series on the axis; None without common values or without a change of the winner.
 
     If the comparison on one side is not clear, return a sentence about the uncertainty. Between two values the times are
@@ -172,7 +172,7 @@ def break_even(model: Model, one: SweepSeries, other: SweepSeries, axis: str = "
     caveat = next(
         (f"; at {axis} = {axis_text(axis, n)} the comparison is {verdicts[n][0]}" for n in unclear if n > clear_high), ""
     )
-    return BreakEven(early.name, late.name, *ends, at, height, copies, caveat, axis)
+    return Crossover(early.name, late.name, *ends, at, height, copies, caveat, axis)
 
 
 def axis_text(axis: str, at: float) -> str:
@@ -216,18 +216,18 @@ def findings(model: Model, runs: Sequence[Run]) -> Findings:
     rates: dict[int, float] = {}
     for run in counted:
         rates[run.n] = max(rates.get(run.n, 0.0), run.rate or 0.0)
-    clear = tuple(crossing for crossing in crossings if isinstance(crossing, BreakEven))
+    clear = tuple(crossing for crossing in crossings if isinstance(crossing, Crossover))
     unclear = tuple(crossing for crossing in crossings if isinstance(crossing, str))
     return Findings(best(model, runs), fits, clear, unclear, rates, scalings(counted))
 
 
-def _crossings(model: Model, lines: Sequence[SweepSeries], axis: str) -> Iterator[BreakEven | str]:
+def _crossings(model: Model, lines: Sequence[SweepSeries], axis: str) -> Iterator[Crossover | str]:
     """Yield the crossovers of the winner at the largest value with each other series."""
     largest = max((at for line in lines for at in line.seconds), default=0.0)
     winner = min((line for line in lines if largest in line.seconds), key=lambda line: line.seconds[largest], default=None)
     for line in lines:
         if winner is not None and line is not winner:
-            crossing = break_even(model, line, winner, axis)
+            crossing = find_crossover(model, line, winner, axis)
             if crossing is not None:
                 yield crossing
 

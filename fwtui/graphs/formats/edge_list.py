@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import IO
 
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.arc_lines import comment, write_arcs, write_lonely
+from fwtui.graphs.arc_lines import comment, write_arcs, write_isolated_vertices
 from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.text_rows import GraphFile
 from fwtui.graphs.text_tables import read_table
@@ -31,4 +31,4 @@ def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
     numbers = labels if labels and all(isinstance(label, int) and label >= 0 for label in labels) else range(graph.n)
     file.write(f"# fwtui: {comment(graph)}\n".encode())
     write_arcs(graph, file, "%s %s %s\n", numbers)
-    write_lonely(graph, file, "%s %s %s\n", numbers)
+    write_isolated_vertices(graph, file, "%s %s %s\n", numbers)

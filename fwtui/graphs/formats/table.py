@@ -10,7 +10,7 @@ import io
 from typing import IO
 
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.arc_lines import names_of, write_arcs, write_lonely
+from fwtui.graphs.arc_lines import names_of, write_arcs, write_isolated_vertices
 from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.text_rows import GraphFile
 from fwtui.graphs.text_tables import read_table
@@ -32,7 +32,7 @@ def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
     line, names = between.join(("%s", "%s", "%s\n")), [_quoted(name, between) for name in names_of(graph)]
     file.write(between.join(("source", "target", "weight\n")).encode())
     write_arcs(graph, file, line, names)
-    write_lonely(graph, file, line, names)
+    write_isolated_vertices(graph, file, line, names)
 
 
 def _quoted(name: str, delimiter: str) -> str:

@@ -11,7 +11,7 @@ from textual.events import Resize
 
 from fwtui.analysis.columns import COMPARISON, NARROW, WIDE, WIDEST, TableRow, columns_of
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, Delta, LowerBound
-from fwtui.analysis.disturbances import phases_doubt
+from fwtui.analysis.disturbances import phase_times_warning
 from fwtui.analysis.rank_timing import rank_times
 from fwtui.analysis.run_summary import Assessment
 from fwtui.common import units
@@ -85,7 +85,7 @@ class Deltas(TextPanel[Pair | None]):
         if ranks := rank_times(subject.entrant.run):
             lines += [line(""), *rank_lines(subject.entrant.run, ranks, width)]
         for entrant in (subject.entrant, subject.baseline):
-            if warning := phases_doubt(entrant.run):
+            if warning := phase_times_warning(entrant.run):
                 lines += hanging_indent(truncate(entrant.label, LABEL - 1), LABEL, [warning], width)
         return lines
 

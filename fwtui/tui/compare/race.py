@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from fwtui.analysis.compare import FASTER, SAME, SLOWER, ComparedRun, Comparison, LowerBound, compare
 from fwtui.analysis.explanation import speedup_causes
-from fwtui.analysis.race_timeline import SECONDS, Course, RacePosition, by_round, by_time, course
+from fwtui.analysis.race_timeline import SECONDS, ProgressCurve, RacePosition, by_round, by_time, progress_curve
 from fwtui.common import units
 from fwtui.tui.actions import look
 from fwtui.tui.frame.dialogs import Dialog
@@ -65,7 +65,7 @@ def entrant_name(entrant: ComparedRun) -> str:
     return f"{entrant.run.title or entrant.run.experiment.kernel} ({entrant.label})"
 
 
-def clock(place: RacePosition, way: Course) -> str:
+def clock(place: RacePosition, way: ProgressCurve) -> str:
     """Format the time so far with the unit and decimals of the total, so that the figures do not move."""
     whole = units.duration(way.total)
     number, _, unit = whole.partition(" ")
@@ -142,7 +142,7 @@ class RaceScreen(Dialog):
         super().__init__(f"Race: {entrant.label} against {baseline.label}", hint=KEYS)
         self._differs = found.differs
         self.runners = (baseline, entrant)
-        self.courses = [way for e in self.runners if (way := course(e.run)) is not None]
+        self.curves = [way for e in self.runners if (way := progress_curve(e.run)) is not None]
         self.result = race_result(baseline, entrant, found)
         self.by_round = False
         self.seconds = SECONDS  # length on screen
@@ -205,11 +205,11 @@ class RaceScreen(Dialog):
 
     def states(self) -> list[RunnerState]:
         """Return the state of both runners."""
-        slowest = max(way.total for way in self.courses)
-        places = (by_round if self.by_round else by_time)(self.courses, self.watched)
+        slowest = max(way.total for way in self.curves)
+        places = (by_round if self.by_round else by_time)(self.curves, self.watched)
         states = [
             RunnerState(clock(place, way), place.share, place.seconds / slowest if self.by_round else place.share)
-            for place, way in zip(places, self.courses, strict=True)
+            for place, way in zip(places, self.curves, strict=True)
         ]
         if self.watched >= 1 and self.result.winner is not None:
             winner = states[self.result.winner]
@@ -220,7 +220,7 @@ class RaceScreen(Dialog):
         for runner, state in zip(self.query(RaceRunner), self.states(), strict=True):
             runner.show(state, self.seconds)
         self.query_one("#how", Static).update(Content(self._how()))
-        even = [entrant_name(e) for e, way in zip(self.runners, self.courses, strict=True) if not way.sampled]
+        even = [entrant_name(e) for e, way in zip(self.runners, self.curves, strict=True) if not way.sampled]
         were = f"{' and '.join(even)} {'was' if len(even) == 1 else 'were'}"
         note = line((f"{were} not timed round by round: drawn at an even pace." if even else "", MUTED))
         self.query_one("#result", Static).update(line((self.result.text, STRONG)) if self.watched >= 1 else note)
@@ -228,7 +228,7 @@ class RaceScreen(Dialog):
     def _how(self) -> str:
         """Describe the alignment, the speed and the state of the race; shorter on a narrow screen."""
         how, point = ("by round", "point of the work") if self.by_round else ("by time", "moment")
-        slowest = max(way.total for way in self.courses)
+        slowest = max(way.total for way in self.curves)
         ratio = self.seconds / slowest
         scale = f"{units.duration(slowest)} shown in {self.seconds:g} s"
         slowed = f", {units.gain(ratio)} slower" if ratio >= 1 else f", {units.gain(1 / ratio)} faster"

@@ -107,7 +107,7 @@ class WarpSubject(NamedTuple):
         return sorted((place for place, one in enumerate(lines) if one.samples), key=rank)
 
     @property
-    def most_wait(self) -> str:
+    def stall_text(self) -> str:
         """One sentence with the main stall reason and its source line; empty without PC samples."""
         text = str(warp_reason(self.samples, self.listing)) if self.samples is not None else ""
         return f"{text[:1].upper()}{text[1:]}." if text else ""
@@ -141,7 +141,7 @@ class WarpHead(TextPanel[WarpSubject | None]):
             return [HEAD, *line((_nothing(subject.run), MUTED)).wrap(width)]
         rows = [
             line(HEAD, (f"run {subject.run.id}  {subject.title}", STRONG)),
-            *line((subject.most_wait, STRONG)).wrap(width),
+            *line((subject.stall_text, STRONG)).wrap(width),
         ]
         named: list[Content] = []
         for name, share in percentages(subject.samples.reasons, MAX_REASONS).items():
@@ -161,7 +161,7 @@ class WarpLoop(TextPanel[WarpSubject | None]):
     """The instructions of the inner loop."""
 
     def draw(self, subject: WarpSubject, width: int) -> Sequence[Content]:
-        return hanging_indent("loop", LABEL, loop_words(subject), width) if subject.samples is not None else []
+        return hanging_indent("loop", LABEL, describe_loop(subject), width) if subject.samples is not None else []
 
 
 class WarpTable(TextPanel[WarpSubject | None]):
@@ -214,7 +214,7 @@ class WarpTable(TextPanel[WarpSubject | None]):
         return subject.place + sum(one != before for one, before in zip(files, [None, *files], strict=False))
 
 
-def loop_words(subject: WarpSubject) -> list[str]:
+def describe_loop(subject: WarpSubject) -> list[str]:
     """Describe the inner loop: instructions, instructions per relaxation, issue-rate ceiling, loads, registers."""
     code = next((one for one in (subject.samples, subject.listing) if one is not None and one.mix), Listing())
     facts = loop_facts(code)
@@ -344,7 +344,7 @@ class VersusHead(TextPanel[WarpPair | None]):
         rows = [line(HEAD, (f"{_named(ours)}  {ours.title}", STRONG), (f"  against {_named(theirs)}  {theirs.title}", MUTED))]
         for one, style in ((ours, STRONG), (theirs, "")):
             if one.samples is not None:
-                rows += line((f"{_named(one):<{LABEL}}", MUTED), (one.most_wait, style)).wrap(width)
+                rows += line((f"{_named(one):<{LABEL}}", MUTED), (one.stall_text, style)).wrap(width)
         return rows
 
 

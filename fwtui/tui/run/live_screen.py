@@ -15,7 +15,7 @@ from textual.events import ScreenResume
 from textual.widgets import Input
 
 from fwtui.analysis import limits
-from fwtui.analysis.answers import why_none
+from fwtui.analysis.answers import why_no_summary
 from fwtui.analysis.explanation import COUNTERS, LIMITS
 from fwtui.common import units
 from fwtui.common.errors import Refused
@@ -24,7 +24,7 @@ from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.experiment.user_kernel_registry import known_kernels, located, path_of
 from fwtui.machine import hardware
-from fwtui.sessions.autosave import ContinuedSession, Earlier, taken_up
+from fwtui.sessions.autosave import ContinuedSession, Earlier, continued
 from fwtui.stream.requests import Hardware
 from fwtui.tui.actions import bound, first_reason, hidden, hidden_look, require
 from fwtui.tui.background import in_background, ladder_data_for
@@ -61,9 +61,9 @@ def _cannot_answer(screen: RunScreen) -> str | None:
     if screen.answers_seen:
         return None
     if run is not None and run.state == "running":
-        return why_none(run) or None
+        return why_no_summary(run) or None
     reason = first_reason(bindings.is_busy, bindings.not_started_here)(screen)
-    return reason if reason is not None or run is None else why_none(run) or None
+    return reason if reason is not None or run is None else why_no_summary(run) or None
 
 
 class RunScreen(SessionScreen):
@@ -326,7 +326,7 @@ class RunScreen(SessionScreen):
         if earlier is not None:
             self.show_message("reading the last session")
             in_background(
-                self, partial(taken_up, earlier), self._go_on, "kept", lambda error: self.show_message(str(error), "error")
+                self, partial(continued, earlier), self._go_on, "kept", lambda error: self.show_message(str(error), "error")
             )
 
     def _go_on(self, session: ContinuedSession) -> None:

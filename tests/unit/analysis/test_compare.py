@@ -24,7 +24,7 @@ from fwtui.analysis.compare import (
     run_name,
     speedup,
 )
-from fwtui.analysis.disturbances import disturbances, instrumentation, phases_doubt
+from fwtui.analysis.disturbances import disturbances, instrumentation, phase_times_warning
 from fwtui.analysis.ratio_interval import ratio
 from fwtui.analysis.report import result
 from fwtui.common import units
@@ -241,7 +241,7 @@ def test_phases_with_a_large_timer_overhead_are_approximate(seconds: float, spre
     run = Session().add(STEADY, phases={"all": seconds}).run
     assert run.done is not None
     run = replace(run, done=replace(run.done, spread=spread, instrumentation=seconds - 1))
-    said = phases_doubt(run)
+    said = phase_times_warning(run)
     expected = f"the instrumented repetitions took {words}; the per-phase times are approximate"
     assert said == (expected if words else "")
     assert ("the per-phase times are approximate" in instrumentation(run)) == bool(words)

@@ -158,7 +158,7 @@ def live_with(*told: events.Event) -> Live:
 
 def test_a_live_session_measures_once_and_remembers(cache: Path) -> None:
     live = live_with(replace(CPU, complete=False), CPU)
-    assert not live.tell_limits(CPU.device_id)
+    assert not live.send_limits(CPU.device_id)
     live.measure_limits(CPU.device_id)
     assert live.busy
     with pytest.raises(Refused, match="the peak rate is still being measured"):
@@ -167,7 +167,7 @@ def test_a_live_session_measures_once_and_remembers(cache: Path) -> None:
     assert not live.busy and live.model.measured.get(CPU.device_id) == CPU
     live.close()
     later = live_with()
-    assert later.tell_limits(CPU.device_id) and later.model.measured[CPU.device_id].forms == CPU.forms
+    assert later.send_limits(CPU.device_id) and later.model.measured[CPU.device_id].forms == CPU.forms
     recorder = later.record(path=cache / "session.fwt.jsonl")
     later.close()
     kinds = [json.loads(line)["kind"] for line in recorder.path.read_text().splitlines()]
@@ -181,11 +181,11 @@ def test_another_gpu_is_not_compared_with_the_first_ones_peak_rates(cache: Path,
     limits.save(GPU)
     assert limits.load(second) is None
     live = live_with()
-    assert live.tell_limits(first) and live.model.measured[first].forms == GPU.forms
-    assert not live.tell_limits(second) and second not in live.model.measured
+    assert live.send_limits(first) and live.model.measured[first].forms == GPU.forms
+    assert not live.send_limits(second) and second not in live.model.measured
     live.emit(run_started(backend="cuda", gpu=1))
     assert live.model.watched == second and limit_of(live.model, live.model.runs[1]) is None, "a run on the other one"
-    assert live.tell_limits(first)
+    assert live.send_limits(first)
     limits.save(replace(GPU, gpu=1))
     assert limits.load(second) == replace(GPU, t=0.0, gpu=1), "kept for the GPU, whatever its number"
     live.close()

@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from fwtui.analysis.plan_checks import MAX_STEPS, check_plan, describe_rect, troubles
+from fwtui.analysis.plan_checks import MAX_STEPS, check_plan, describe_rect, find_plan_errors
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Cost, Kernel, Rect, Shape, Step
 
@@ -65,7 +65,7 @@ WRONG: dict[str, tuple[Change, str]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_a_broken_plan_is_reported_in_one_sentence(name: str) -> None:
     change, sentence = WRONG[name]
-    told = troubles(broken(BLOCKED, change), SHAPE)[0]
+    told = find_plan_errors(broken(BLOCKED, change), SHAPE)[0]
     assert told.startswith(sentence), told
 
 
@@ -74,7 +74,7 @@ def test_every_forgotten_wait_of_look_ahead_is_a_race() -> None:
     waiting = [index for index, step in enumerate(AHEAD.plan(shape, False)) if step.after]
     assert waiting
     for index in waiting:
-        found = troubles(broken(AHEAD, at(index, after=())), shape)
+        found = find_plan_errors(broken(AHEAD, at(index, after=())), shape)
         assert found, index
         race = r".+ of round \d+ writes rows? .+, columns? .+, which .+ (reads|writes) at the same time"
         assert all(re.fullmatch(race, sentence) for sentence in found)
@@ -82,11 +82,11 @@ def test_every_forgotten_wait_of_look_ahead_is_a_race() -> None:
 
 def test_undeclared_reads_are_found_in_the_smallest_graph() -> None:
     forgotten = broken(NAIVE, lambda plan: [replace(step, reads=step.reads[:1]) for step in plan])
-    (told,) = troubles(forgotten, Shape(5))
+    (told,) = find_plan_errors(forgotten, Shape(5))
     assert "depends on cells that its step does not list in `reads`" in told
     step = next(iter(NAIVE.plan(Shape(4), False)))
     endless = replace(NAIVE, plan=lambda shape, stepwise: (step for _ in count()))
-    (told,) = troubles(endless, Shape(4))
+    (told,) = find_plan_errors(endless, Shape(4))
     assert f"more than {MAX_STEPS:,} steps" in told
     (told,) = check_plan(broken(BLOCKED, without(2)))
     assert told.endswith("(n = 5, tile 4)") and check_plan(BLOCKED) == []

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from made_sessions import Made
 
 from fwtui.__main__ import main, parser
-from fwtui.campaigns.sweep.findings import BreakEven, best, bracket, break_even, findings, finished, fit, series
+from fwtui.campaigns.sweep.findings import Crossover, best, bracket, find_crossover, findings, finished, fit, series
 from fwtui.commands.sweep import base_and_axes
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.sessions.library import load_model
@@ -43,13 +43,13 @@ def test_the_exponent_is_the_regressions_and_break_even_lies_where_the_lines_cro
     model, slow_start, quick_start = lines(
         serial={n: 1e-6 * n**2 for n in (32, 128, 512)}, tiled_cpu={n: 1e-8 * n**3 for n in (32, 128, 512)}
     )
-    found = break_even(model, slow_start, quick_start)
-    assert isinstance(found, BreakEven)
+    found = find_crossover(model, slow_start, quick_start)
+    assert isinstance(found, Crossover)
     assert (found.early, found.late, found.low, found.high) == ("tiled-cpu", "serial", 32, 128)
     assert json.dumps([found.low, found.high]) == "[32, 128]", "sizes are whole numbers for programs, too"
     assert found.at == pytest.approx(100) and found.seconds == pytest.approx(1e-2)
     assert "serial is faster than tiled-cpu from about n = 100 on" in found.sentence
-    assert break_even(model, quick_start, slow_start) == found
+    assert find_crossover(model, quick_start, slow_start) == found
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_unclear_comparisons_give_no_break_even(passes: int, serial: dict[int, f
 
 def test_a_break_even_lies_between_clear_sizes_and_names_unclear_ones() -> None:
     model, *pair = lines(serial={32: 2.0, 64: 1.001, 128: 0.5, 512: 0.999}, tiled_cpu=dict.fromkeys((32, 64, 128, 512), 1.0))
-    found = break_even(model, *pair)
-    assert isinstance(found, BreakEven) and (found.low, found.high) == (32, 128)
+    found = find_crossover(model, *pair)
+    assert isinstance(found, Crossover) and (found.low, found.high) == (32, 128)
     assert found.sentence.endswith("from about n = 64 on (between 32 and 128); at n = 512 the comparison is SAME")
 
 
@@ -102,8 +102,8 @@ def test_a_dense_kernel_wins_from_some_density_on() -> None:
 
 
 def test_a_kernel_that_always_wins_has_no_break_even() -> None:
-    assert break_even(*lines(serial={32: 1.0, 64: 2.0}, tiled_cpu={32: 0.5, 64: 1.0})) is None
-    assert break_even(*lines(serial={32: 1.0}, tiled_cpu={64: 1.0})) is None
+    assert find_crossover(*lines(serial={32: 1.0, 64: 2.0}, tiled_cpu={32: 0.5, 64: 1.0})) is None
+    assert find_crossover(*lines(serial={32: 1.0}, tiled_cpu={64: 1.0})) is None
     assert bracket({1: True, 2: False, 4: True}) == (2, 4) and bracket({}) == (None, None)
     made = Made()
     for n, cpu, gpu in ((64, 1.0, 0.5), (128, 8.0, 1.0)):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fwtui.analysis.plan_checks import races, troubles
+from fwtui.analysis.plan_checks import find_plan_errors, races
 from fwtui_kernels import registry
 from fwtui_kernels.parts.distributed import panel_bytes
 from fwtui_kernels.plan import EVERY, Shape, Step
@@ -21,7 +21,7 @@ def plan(n: int, ranks: int) -> list[Step]:
 @pytest.mark.parametrize("ranks", [2, 3, 9])
 def test_plans_of_several_ranks_are_sound(ranks: int) -> None:
     for n in (1, 13, 29):
-        assert troubles(GPUS, Shape(n, 4, ranks=ranks)) == []
+        assert find_plan_errors(GPUS, Shape(n, 4, ranks=ranks)) == []
 
 
 @pytest.mark.parametrize("ranks", [1, 3])

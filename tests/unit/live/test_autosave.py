@@ -60,7 +60,7 @@ def test_an_old_run_is_read_back_from_the_recording(
 ) -> None:
     live = begin()
     few = Model(live=True, limits=ModelLimits(whole_runs=1))
-    few.take_over(live.model)
+    few.adopt(live.model)
     live.model = few
     if mid_session:
         live.keeper = None
@@ -92,7 +92,7 @@ def killed(live: Live) -> Path:
 
 
 def taken(found: autosave.Earlier) -> autosave.ContinuedSession:
-    return autosave.taken_up(found)
+    return autosave.continued(found)
 
 
 def offered(live: Live) -> autosave.Earlier | None:
@@ -173,7 +173,7 @@ def test_going_on_with_a_session_goes_on_with_everything(begin: Callable[[], Liv
     second.go_on(taken(found))
     assert second.model is model, "which the screens have"
     with pytest.raises(Refused, match="is open in another dashboard"):
-        autosave.taken_up(found)
+        autosave.continued(found)
     assert [(run.id, run.state) for run in model.runs.values()] == [(1, "done"), (2, "cancelled")]
     assert model.runs[2].done is not None and "the program ended during the run" in model.runs[2].done.message
     assert second.now > model.runs[1].started and second.experiments[1] == as_it_ran(Experiment(), model.runs[1].device)

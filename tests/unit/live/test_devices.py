@@ -15,7 +15,7 @@ from stand_ins import HeardChild, StubChild, answering
 from fwtui.analysis import limits
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.engine.engine import Engine, HostEngine
-from fwtui.experiment.device import FIRST_GPU, DeviceId, RankDevice, places, places_text
+from fwtui.experiment.device import FIRST_GPU, DeviceId, RankDevice, format_devices, places
 from fwtui.experiment.experiment import Experiment, as_it_ran, changed, settle
 from fwtui.live import mpi_job
 from fwtui.live.session import Live
@@ -36,7 +36,7 @@ from fwtui_kernels.plan import Target
     ],
 )
 def test_devices_read_what_they_write(text: str, found: tuple[RankDevice, ...]) -> None:
-    assert places(text) == places(places_text(found)) == found
+    assert places(text) == places(format_devices(found)) == found
     assert Experiment(devices=text).shape(10).ranks == max(1, len(found))
 
 

@@ -15,7 +15,7 @@ from fwtui.sessions.reader import load
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import events
 from fwtui.stream.codec import Line, as_line
-from fwtui.stream.listing import CodeLine, Instruction, Listing, listing_of, shared_out, shares_of, text_of
+from fwtui.stream.listing import CodeLine, Instruction, Listing, apportion, listing_of, shares_of, text_of
 from fwtui.stream.model import Model
 from fwtui.stream.run import SampledCode
 
@@ -83,9 +83,9 @@ def test_equal_listings_share_one_object_of_bounded_size() -> None:
         events.CodeText(t=0.0, code="c", instructions=((start, 0, word), *((2, 0, word),) * (count - 1)))
         for start, word, count in ((1001, "OLD", 400), (0, "NEW", 300))
     )
-    whole = known.and_also(lower)
+    whole = known.merged(lower)
     assert Counter(word for _, _, word in whole.instructions) == {"OLD": 400, "NEW": 112}
-    assert whole.and_also(lower) is whole and known.and_also(known) is known
+    assert whole.merged(lower) is whole and known.merged(known) is known
 
 
 def test_a_run_with_a_known_listing_adds_little() -> None:
@@ -101,7 +101,7 @@ def test_a_run_with_a_known_listing_adds_little() -> None:
 
 @given(st.lists(st.integers(0, 2**60), max_size=30), st.integers(0, 2**60))
 def test_rounded_shares_have_the_sum_and_the_proportions(counts: list[int], total: int) -> None:
-    shares = shared_out(counts, total)
+    shares = apportion(counts, total)
     if any(counts):
         assert sum(shares) == total
         assert all(abs(share * sum(counts) - count * total) < sum(counts) for share, count in zip(shares, counts, strict=True))
