@@ -275,7 +275,7 @@ def _followed(frames: PlanFrames, run: Run, share: float, seconds: float, about:
 
 
 def _progress(run: Run, now: float) -> tuple[float, float, str] | None:
-    """Return the progress of the current repetition (0 to 1), its seconds, and "about " for an estimate; None between them."""
+    """Return the progress of the current repetition (0 to 1), its seconds, and the prefix "about " for an estimate; else None."""
     if run.stage not in STAGES or not STAGES[run.stage].passes:
         return None
     if run.stage == "warm-up":

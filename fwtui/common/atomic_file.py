@@ -28,7 +28,7 @@ def atomic_write(
 ) -> Iterator[IO[bytes]]:
     """Open a temporary binary file that takes the path once it is complete; devices such as /dev/null are written directly.
 
-    Raises Refused on a disk error, and without `force` if a file exists; its message says what cannot be `done`, and the fix.
+    Raises Refused on a disk error, and without `force` if a file exists; `done` is the verb of its message ("written").
     """
     out = Path(path)
     try:
@@ -105,7 +105,7 @@ def _unwritable(out: Path, error: OSError | ValueError, done: str = "written", i
 
 
 def new_file(path: str | os.PathLike[str], done: str = "written") -> int:
-    """Return the descriptor of a new, empty file. Raises Refused if the file exists or cannot be `done`."""
+    """Return the descriptor of a new, empty file. Raises Refused if that fails; `done` is the verb of the message."""
     name = sanitise(os.fspath(path))
     try:
         return os.open(path, NEW, 0o644)

@@ -230,7 +230,7 @@ def _check_wide(n: int, cells: int, predecessors: bool) -> None:
     needed = cells * (WIDE_DISTANCE + (PREDECESSOR if predecessors else 0))
     if needed > max(0, free - RESERVED_MEMORY):
         raise Refused(
-            f"distances of {n:,} vertices from 2^24 on need 64 bits, {memory(needed)} more, and {memory(free)} are free; "
+            f"distances of {n:,} vertices that reach 2^24 need 64 bits, {memory(needed)} more, and {memory(free)} are free; "
             f"choose dtype float32, which rounds them, or a smaller graph"
         )
 

@@ -41,7 +41,7 @@ class SavedUiState(Struct, frozen=True, kw_only=True):
     baseline: int | None = None  # run number in that session
 
     def begin(self, view: View, default: Experiment) -> None:
-        """Restore the live view; its form only if the settings give `default`."""
+        """Restore the live view, but its form only if the settings still give `default`."""
         if self.default == default:
             view.experiment, view.rows = self.form or default, self.rows
         view.step, view.own_files = self.course, self.own_files

@@ -46,7 +46,7 @@ _nothing_to_scroll = require(
 
 
 def _asks(view: View, by_run: bool) -> bool:
-    """Return True if the marker at the recording's position has a question with an answer; if `by_run`, with one from a run."""
+    """Return True if the marker at the recording's position has a question with an answer; `by_run`: an answer of a run."""
     from fwtui.learn.questions import cue_of
 
     marker, playback = view.marker, view.playback
