@@ -243,7 +243,7 @@ Process = TypeVar("Process", bound=ChildProcess)
 
 
 class Supervised(Generic[Process]):
-    """One child process at a time, replaced after its end; `start_error` is the reason why prepare() could not start it."""
+    """A child process that is replaced after its end; `start_error` is the reason why prepare() could not start it."""
 
     def __init__(self, start: Callable[[], Process]):
         self._start = start

@@ -68,7 +68,7 @@ def functions(compiled: Callable[[Any], Any] = lambda function: function) -> Sim
         return (left << half) | right
 
     @compiled
-    def aligned(i, j, stride, across):  # in a row or column of a grid, `stride` cells from each other
+    def aligned(i, j, stride, across):  # i and j are `stride` cells apart in a row or column
         along = ((i + stride == j) & (j % across >= stride)) | ((j + stride == i) & (i % across >= stride))
         return along | (i + stride * across == j) | (j + stride * across == i)
 

@@ -108,11 +108,13 @@ class EventModule(EventChild):
 
 # a module's name, its arguments, the session's start in monotonic seconds, and environment variables
 StartModule = Callable[[str, Sequence[str], float, Mapping[str, str] | None], EventChild]
-StartChild = Callable[[str, Sequence[str], Mapping[str, str] | None], EventChild]  # with the start of the present session
+StartChild = Callable[
+    [str, Sequence[str], Mapping[str, str] | None], EventChild
+]  # a StartModule with the present session's start
 
 
 class SupervisedEvents(Supervised[EventChild]):
-    """One child at a time whose events a session takes."""
+    """A child whose events a session takes, and which is replaced after its end."""
 
     def dead(self) -> EventChild | None:
         """Return the child and forget it once it is dead and all its events are taken."""

@@ -41,7 +41,7 @@ CPU = engine_for(DeviceId("cpu"))
 _started_by: set[int] = set()  # the processes that started a GPU: this one, or the one that it was forked from
 # vertices up to which SciPy's floyd_warshall takes less time than importing numba and loading a kernel: once, and many times
 _MAX_BY_SCIPY, _MAX_TINY = 896, 48
-_scipy_has_run = False  # in this process: the second graph is worth loading a kernel
+_scipy_has_run = False  # set by the first graph; from the second on, loading a kernel pays
 
 
 def choose_engine(device: str | int | None, n: int, needed_by: str = "") -> Engine:
@@ -54,7 +54,7 @@ def choose_engine(device: str | int | None, n: int, needed_by: str = "") -> Engi
     must = bool(needed_by) or device_id.backend == "cuda"
     if not must and n < _worth():
         return CPU
-    if not must and not cubin_cache.some():  # else a GPU has been here
+    if not must and not cubin_cache.some():  # cached cubins prove that this machine has a GPU
         from fwtui.machine.hardware import driver_present
 
         if not driver_present():
@@ -74,7 +74,7 @@ def _worth() -> float:
     """Return the number of vertices from which a GPU is faster."""
     if not _started_by:
         return MIN_ON_GPU
-    return MIN_ON_STARTED_GPU if _started_by == {os.getpid()} else inf  # in a forked process CUDA does not work
+    return MIN_ON_STARTED_GPU if _started_by == {os.getpid()} else inf  # CUDA does not work in a forked process
 
 
 def cuda_engine(gpu: DeviceId) -> Engine:

@@ -241,7 +241,7 @@ def _path_lines(result: Result, adjacency: Adjacency, source: int, target: int) 
     names = [excerpt(vertices.name(v)) for v in path]
     weights = weights_along(adjacency, path)
     reached = np.concatenate([[0.0], np.cumsum(weights)])
-    total = float(reached[-1])  # in float64, which the type of the distances may round
+    total = float(reached[-1])  # float64: the type of the distances may round the sum
     count = units.counted(len(weights), "edge")
     lines = [f"from {names[0]} to {names[-1]}: {_number(total)} over {count}"]
     rows = [("from", "to", "weight", "distance")]

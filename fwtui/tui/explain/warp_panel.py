@@ -108,7 +108,7 @@ class WarpSubject(NamedTuple):
 
     @property
     def stall_text(self) -> str:
-        """One sentence with the main stall reason and its source line; empty without PC samples."""
+        """A sentence with the main stall reason and its source line; empty without PC samples."""
         text = str(warp_reason(self.samples, self.listing)) if self.samples is not None else ""
         return f"{text[:1].upper()}{text[1:]}." if text else ""
 

@@ -61,7 +61,7 @@ class HeadingLine(TextPanel[Heading | None]):
 
 
 class BalanceLine(TextPanel[tuple[str, Balance] | None]):
-    """One line with the busiest GPU, the least busy one and the busiest link; empty for a single GPU."""
+    """A line with the busiest GPU, the least busy one and the busiest link; empty for a single GPU."""
 
     DEFAULT_CSS = "BalanceLine { padding: 0 1; }"
 

@@ -21,7 +21,7 @@ ROW, FROM, COUNT, TO = range(4)
 
 
 class Fronts(NamedTuple):
-    """All fronts, stacked with the leaves' first. Its supernode and the whole front are each padded to whole tiles."""
+    """All fronts in one array, the leaves first. The supernode of a front and the whole front are padded to whole tiles."""
 
     nodes: np.ndarray  # one row per supernode, level by level from the leaves, in a level most tiles to solve first
     taken: np.ndarray  # matrix rows of the vertices above each supernode, padded to whole slabs

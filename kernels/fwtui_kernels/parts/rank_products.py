@@ -5,7 +5,7 @@
     column   column p of the rank's rows = itself x solved, and a copy by columns, the left operand of `rest`
     rest     every other tile = min(itself, column p x row p)
 
-`matrix` stacks the rank's rows of tiles. A launch takes `count` rows of tiles from `first` on, and skips `skipped` rows at `gap`.
+`matrix` is the rank's rows of tiles. A launch takes `count` rows of tiles from `first` on, and skips `skipped` rows at `gap`.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def pad(matrix: Any, to: Any, ahead: int = 0) -> None:
 class CpuProgram(Program):
     """A program whose synchronous ops take the matrix and the step's args.
 
-    The matrix is padded x padded in row-major order. With `tiled`, it is a stack of (padded / tile)^2 row-major tiles.
+    The matrix is padded x padded in row-major order. With `tiled`, it is a sequence of (padded / tile)^2 row-major tiles.
     """
 
     def __init__(self, shape: Shape, ops: Mapping[str, Callable[..., None]], tiled: bool = False):

@@ -14,7 +14,7 @@ from fwtui_kernels.programs.cpu_program import CpuProgram, pad
 
 
 class RankRows:
-    """The rows of the matrix that a rank holds: its rows of tiles, stacked. Only the last row of tiles has padding."""
+    """The rows of the matrix that a rank holds: its rows of tiles, without gaps. Only the last row of tiles has padding."""
 
     def __init__(self, shape: Shape, rank: int):
         self._shape = shape

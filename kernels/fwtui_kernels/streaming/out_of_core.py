@@ -41,7 +41,7 @@ def inner(shape: Shape) -> Shape:
 
 
 def buffer_shapes(shape: Shape) -> dict[int, tuple[int, int]]:
-    """Return the rows and columns of each buffer on the device; its slots are stacked."""
+    """Return the rows and columns of each buffer on the device; its slots are one below the other."""
     tile, side, small = shape.tile, shape.padded // shape.tile, inner(shape).tile
     cells = shape.word_bytes // shape.itemsize  # cells per word
     panel = (small, tile * cells)
