@@ -286,7 +286,7 @@ def test_no_map_is_too_odd_to_be_drawn() -> None:
     model = model_of(recorded_sweep())
     squares, heat, dots = of_runs(model), HeatMap(bool, print), DotPlot()
     asked = list(product((1, 2, 7, 20, 60, 300), ((0, 0), (99, 99), (-5, 3))))
-    for (width, cursor), measure in product(asked, ("rate", "time", "of best")):
+    for (width, cursor), measure in product(asked, ("rate", "time", "share of best")):
         assert len(heat.draw(heat.subject._replace(squares=squares, measure=measure, cursor=cursor, height=3), width)) <= 3
     for (width, cursor), odd in product(asked, (None, squares, of_runs(model, "kernel"), of_runs(Model()))):
         assert len(dots.draw(HeatMapSubject(odd, "time", cursor, 4), width)) <= 4

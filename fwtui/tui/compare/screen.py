@@ -137,7 +137,7 @@ class CompareScreen(Frame):
         return self.query_one("#body" if self.has_class("-flat") else self.PANEL)
 
     def state(self) -> object:
-        return (tuple(self._others), self.pinned, self._marked, self.view.visits)
+        return (tuple(self._others), self.pinned, self.view.visits)
 
     def table(self) -> Table:
         """Return the verdicts with their reasons."""

@@ -92,6 +92,7 @@ class Frame(PlaceScreen):
         self.add_class(*classes_at(*self.app.size), update=False)
         self._transport: tuple[PositionLine | Timeline, ...] = ()  # empty without a recording
         self.rows = ActionTable(self, view)
+        self._theme = self.app.theme  # of its styles
         self._complete = False  # True once all widgets are mounted
         self._left = False  # True once the screen is being removed
         self._shown: object = None
@@ -148,7 +149,8 @@ class Frame(PlaceScreen):
         self.post_message(Painted())
 
     def on_screen_resume(self, event: ScreenResume) -> None:
-        event.refresh_styles &= self._complete  # Textual resumes a new screen twice, with fresh styles
+        # the styles of a hidden screen stay up to date, unless the theme changes
+        event.refresh_styles, self._theme = self.app.theme != self._theme, self.app.theme
         self.update()
 
     def on_screen_suspend(self) -> None:
@@ -366,8 +368,8 @@ class Frame(PlaceScreen):
     @property
     def _home(self) -> Widget | None:
         """The widget that takes the focus first; None if there is none, or if it cannot take the focus now."""
-        found = self.query(self.AUTO_FOCUS) if self.AUTO_FOCUS else ()
-        return next((widget for widget in found if widget.focusable), None)
+        found = self.query_one_optional(self.AUTO_FOCUS) if self.AUTO_FOCUS else None
+        return found if found is not None and found.focusable else None
 
     def _to_newest(self) -> None:
         self.view.selected = None

@@ -58,10 +58,8 @@ def _of_marker(marker: events.Marker) -> LogEntry:
 
 
 def _of_run(run: Run) -> list[LogEntry]:
-    begun, ended = (
-        LogEntry(run.started, f"run {run.id} started: {run_labels.describe_kernel(run, 60)}"),
-        run.finished or run.started,
-    )
+    begun = LogEntry(run.started, f"run {run.id} started: {run_labels.describe_kernel(run, 60)}")
+    ended = run.finished or run.started
     match run.state:
         case "done":
             word, _ = run_labels.verdict(run, part=False)

@@ -11,11 +11,10 @@ from fwtui.common import units
 from fwtui.experiment.device import CPU, DeviceId
 from fwtui.stream.event import Machine
 from fwtui.stream.model import Model
+from fwtui.tui.widgets.run_labels import describe_gpu
 from fwtui.tui.widgets.text_panel import MUTED, TextPanel, hanging_indent, line
 
 LABEL = 10  # cells
-
-
 Facts = tuple[tuple[str, str], ...]  # a label and a text each
 
 
@@ -27,10 +26,7 @@ def facts_of(model: Model, limits_key: str) -> Facts:
     facts = [("CPU", " · ".join(filter(None, (machine.cpu, cores, memory)))), ("peak rate", _peak_rate(model, CPU, limits_key))]
     for index, gpu in sorted(model.devices.items()):
         if gpu.present:
-            peak = f"{units.bandwidth(gpu.peak_bytes_per_second)} peak" if gpu.peak_bytes_per_second else ""
-            sms = f"{gpu.multiprocessors} SMs" if gpu.multiprocessors else ""
-            facts.append((f"GPU {index}", " · ".join(filter(None, (gpu.name, sms, peak)))))
-            facts.append(("peak rate", _peak_rate(model, index, limits_key)))
+            facts += [(f"GPU {index}", describe_gpu(gpu)), ("peak rate", _peak_rate(model, index, limits_key))]
     return tuple(fact for fact in facts if fact[1])
 
 

@@ -9,7 +9,7 @@ from textual import events as ui
 from textual.content import Content
 from textual.geometry import Size
 
-from fwtui.campaigns.sweep.axis import DEVICES
+from fwtui.campaigns.sweep.axis import DEVICES, amounts
 from fwtui.campaigns.sweep.findings import Findings
 from fwtui.campaigns.sweep.scaling import Scaling
 from fwtui.campaigns.sweep.squares import ENDED, LEFT_OUT, RUNNING, WAITING, Square, Squares, SweepRow, speed
@@ -28,7 +28,7 @@ from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, line
 MEASURES: dict[str, Callable[[float | None], str]] = {
     "rate": lambda rate: units.scaled(rate, "").rstrip(),
     "time": units.duration,
-    "of best": units.percent,
+    "share of best": units.percent,
 }
 SHADES = " ░▒▓█"
 MIN_LOG_RANGE = 10.0  # highest / lowest speed from which the shades are logarithmic; linear ones would be blank for most squares
@@ -146,13 +146,11 @@ class HeatMap(GridCursor, TextPanel[HeatMapSubject], can_focus=True):
         signed = squares.across.name == "kernel"
         lines = [line((head, MUTED), *(piece for v in values for piece in (" " * GAP, *_head(v, signed, cell))))]
         best, spread = squares.best_speed, squares.speed_range
-        room = name - SIGN * any(one.kernel for one in squares.rows)
         for index, row_squares in list(enumerate(squares.rows))[top : top + height]:
             here = index == row
-            pieces: list[Piece] = [
-                *_row_sign(squares, index),
-                (f"{cut_middle(row_squares.name, room):<{room}}", STRONG if here else ""),
-            ]
+            mark = _row_sign(squares, index)
+            room = name - SIGN * bool(mark)
+            pieces: list[Piece] = [*mark, (f"{cut_middle(row_squares.name, room):<{room}}", STRONG if here else "")]
             for place, square in list(enumerate(row_squares.squares))[first : first + count]:
                 marked = here and place == column and self.has_focus
                 pieces += [" " * (GAP + cell - CELL), *_square(square, subject.measure, best, spread, marked)]
@@ -163,7 +161,8 @@ class HeatMap(GridCursor, TextPanel[HeatMapSubject], can_focus=True):
 def _columns(squares: Squares, width: int, column: int) -> tuple[int, int, int, int]:
     """Cells of the names and of a column, the first column that is shown, and how many are."""
     count = len(squares.across.values)
-    longest = max([len(row.name) + SIGN * bool(row.kernel) for row in squares.rows] + [len(squares.across.name)])
+    names = [len(row.name) + SIGN * bool(_row_sign(squares, place)) for place, row in enumerate(squares.rows)]
+    longest = max([*names, len(squares.across.name)])
     most = min(MAX_NAME, max(MIN_NAME, width - min(count, 4) * (CELL + GAP)))
     name = max(MIN_NAME, min(longest, most))
     cell = max([CELL, *(len(value) + SIGN for value in squares.across.values if squares.across.name == "kernel")])
@@ -187,15 +186,16 @@ def _signed(kernel: str) -> list[Piece]:
     return [(f"{sign(kernel).glyph} ", sign(kernel).colour)] if kernel else []
 
 
-def shares_kernel(squares: Squares, row: int) -> bool:
-    """Return True if another row has the same kernel, so that its sign does not identify the row."""
-    return sum(one.kernel == squares.rows[row].kernel for one in squares.rows) > 1
+def curve_number(squares: Squares, row: int) -> str:
+    """Return the number of a row's curve if several rows have the same kernel, so that its sign does not identify the row."""
+    shared = sum(one.kernel == squares.rows[row].kernel for one in squares.rows) > 1
+    return MARKERS[row % len(MARKERS)] if shared and amounts(squares.across.name) else ""
 
 
 def _row_sign(squares: Squares, row: int) -> list[Piece]:
-    """Return the sign of a row's curve: of its kernel, or a number if several rows have that kernel."""
-    kernel = squares.rows[row].kernel
-    return [(f"{MARKERS[row % len(MARKERS)]} ", "")] if kernel and shares_kernel(squares, row) else _signed(kernel)
+    """Return the sign of a row's curve: its number, or the sign of its kernel."""
+    number = curve_number(squares, row)
+    return [(f"{number} ", "")] if number else _signed(squares.rows[row].kernel)
 
 
 def _head(value: str, kernel: bool, cell: int) -> list[Piece]:
@@ -275,13 +275,13 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
     for place, row_squares in list(enumerate(squares.rows))[first : first + MAX_SERIES]:
         ys = tuple(number(run, measure, squares.best_speed) for run in _counted(row_squares))
         if any(y is not None for y in ys):
-            numbered = bool(row_squares.kernel) and shares_kernel(squares, place)
-            kernel, mark = ("", MARKERS[place % len(MARKERS)]) if numbered else (row_squares.kernel, "")
-            lines.append(Series(row_squares.name, xs, ys, strong=place == row, kernel=kernel, marker=mark))
+            number_of_row = curve_number(squares, place)
+            kernel = "" if number_of_row else row_squares.kernel
+            lines.append(Series(row_squares.name, xs, ys, strong=place == row, kernel=kernel, marker=number_of_row))
     doubling = min(xs) > 0 and max(xs) / min(xs) >= 4 and (name != "density" or max(xs) < SPARSE)
     across = Axis(name, log=doubling, base=2 if doubling and name != "density" else 10)
     ups = {"time": Axis("time", units.duration, log=True), "rate": Axis("rate", rate_text, log=doubling)}
-    up = ups.get(measure, Axis("of best", _percent, low=0.0, high=1.0))
+    up = ups.get(measure, Axis("share of best", _percent, low=0.0, high=1.0))
     there = [c for c in found.break_evens if c.axis == name] if found is not None else []
     rules = tuple(Rule(c.at, f"{c.place}: {c.late} overtakes {c.early}", vertical=True) for c in there)
     return Figure(tuple(lines), across, up, rules, pointwise=True, empty="curves appear with the first verified results")

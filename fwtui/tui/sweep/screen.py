@@ -246,8 +246,7 @@ class SweepScreen(Frame):
     def action_measure(self) -> None:
         measures = [*MEASURES]
         self._measure = measures[(measures.index(self.measure) + 1) % len(measures)]
-        titles = {"rate": "rates in relaxations/s", "of best": "shares of the best speed"}
-        self.show_message(f"the map shows {titles.get(self._measure, 'times')}")
+        self.show_message(f"the map shows the {self._measure}")
 
     def action_view(self) -> None:
         self.toggle_class("-curves")

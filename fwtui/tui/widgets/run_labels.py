@@ -7,6 +7,7 @@ from fwtui.analysis.disturbances import disturbances
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, kernel_named
+from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.stream.stages import doing
@@ -138,9 +139,13 @@ def is_unreliable(run: Run) -> bool:
 
 def device(model: Model) -> str:
     """Describe the GPU in one line, or the available features if there is none."""
-    gpu = model.gpu
-    if gpu is None:
-        return "no GPU · CPU kernels · simulator · replay" if model.device is not None else ""
+    if model.gpu is not None:
+        return describe_gpu(model.gpu)
+    return "no GPU · CPU kernels · simulator · replay" if model.device is not None else ""
+
+
+def describe_gpu(gpu: events.Device) -> str:
+    """Describe a GPU: NVIDIA H200 · 132 SMs · 4.81 TB/s peak."""
     processors = f"{gpu.multiprocessors} SMs" if gpu.multiprocessors else ""
     peak = f"{units.bandwidth(gpu.peak_bytes_per_second)} peak" if gpu.peak_bytes_per_second else ""
     return " · ".join(filter(None, (gpu.name or "GPU", processors, peak)))
