@@ -82,7 +82,7 @@ def measure(seconds: float) -> None:
         assert terminal.rest(30.0, b"warming up") is not None, "the run does not start"
         terminal.rest(SETTLE)
         process = psutil.Process(terminal.pid)
-        busy, begun, written = sum(process.cpu_times()[:2]), time.monotonic(), terminal.bytes
+        busy, begun = sum(process.cpu_times()[:2]), time.monotonic()
         took: list[float] = []
         missed = 0
         while time.monotonic() < begun + seconds:
@@ -95,18 +95,15 @@ def measure(seconds: float) -> None:
                 took.append(answer)
         wall = time.monotonic() - begun
         share = (sum(process.cpu_times()[:2]) - busy) / wall
-        others = psutil.cpu_percent(0.5)
     finally:
         terminal.close()
     p95 = quantiles(took, n=20)[-1] if len(took) > 1 else float("nan")
     print(f"{EVENTS_PER_SECOND} events/s and telemetry at 10 Hz on 120x40 for {wall:.0f} s:")
-    painted = (terminal.bytes - written) / wall / 1024
-    print(f"screen's process: {100 * share:.1f} % of a core (goal: at most 25 %), {painted:.0f} KiB/s to the terminal")
+    print(f"screen's process: {100 * share:.1f} % of a core (goal: at most 25 %); load {os.getloadavg()[0]:.1f}")
     print(
         f"key to paint: median {1000 * median(took):.0f} ms, 95th percentile {1000 * p95:.0f} ms (goal: at most 60 ms), "
         f"longest {1000 * max(took):.0f} ms over {len(took)} presses; {missed} not answered within 2 s"
     )
-    print(f"all of the machine meanwhile: {others:.0f} % of {psutil.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
 
 
 if __name__ == "__main__":

@@ -28,7 +28,6 @@ class Terminal:
                 del os.environ[name]
             os.execv(sys.executable, [sys.executable, "-P", *words])
         self._seen = bytearray()
-        self.bytes = 0  # written so far
         self.resize(40, 120)
 
     def resize(self, rows: int, columns: int) -> None:
@@ -44,7 +43,6 @@ class Terminal:
         while (left := begun + seconds - time.monotonic()) > 0:
             if select.select([self._descriptor], [], [], left)[0]:
                 got = os.read(self._descriptor, 65536)
-                self.bytes += len(got)
                 self._seen += got
                 if until and until in self._seen:
                     return time.monotonic() - begun

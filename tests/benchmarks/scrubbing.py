@@ -11,7 +11,6 @@ import tempfile
 import time
 from pathlib import Path
 from statistics import median, quantiles
-from typing import NamedTuple
 
 from builders import write_session
 
@@ -37,29 +36,21 @@ def session(folder: Path, hours: float) -> Path:
     return write_session(folder / "synthetic.fwt.jsonl", [scenes.header(), scenes.GPU, *scenes.merged(*streams)])
 
 
-class Took(NamedTuple):
-    """Seconds by the clock and of the CPU."""
-
-    wall: float
-    cpu: float
+Clocks = tuple[float, float]  # seconds by the clock, and of the processor
 
 
-def now() -> Took:
-    return Took(time.perf_counter(), time.process_time())
+def since(begin: Clocks = (0.0, 0.0)) -> Clocks:
+    return time.perf_counter() - begin[0], time.process_time() - begin[1]
 
 
-def since(begin: Took) -> Took:
-    return Took(*(after - before for before, after in zip(begin, now(), strict=True)))
-
-
-def opened(path: Path) -> tuple[Took, Recording]:
+def opened(path: Path) -> tuple[Clocks, Recording]:
     """Return the time until a replay can be shown, and its recording."""
-    begin = now()
+    begin = since()
     made = recording(path)
     return since(begin), made
 
 
-async def jumps(played: Recording, count: int, place: str) -> list[Took]:
+async def jumps(played: Recording, count: int, place: str) -> list[Clocks]:
     """Return the seconds from each random jump until its frame is composed."""
     app = FwtuiApp(replay=played, still=True, place=place)
     dice = random.Random(1)
@@ -70,7 +61,7 @@ async def jumps(played: Recording, count: int, place: str) -> list[Took]:
         playback = app.view.playback
         playback._slice = 0.02  # as with a clock
         for _ in range(count):
-            begin = now()
+            begin = since()
             playback.seek(dice.random())
             app.tick(0.0)
             while playback.model.index < playback.player.index:

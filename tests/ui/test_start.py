@@ -60,7 +60,11 @@ async def test_styles_of_a_new_screen_are_matched_once(dashboard: FwtuiApp, monk
             found = [len(widgets.intersection(nodes)) for nodes in passes]
             assert len(widgets) > 15 and sum(found) > 0
             assert not [nodes for nodes in passes if len(nodes) > 1 and nodes[0] is dashboard.screen]
-    assert len(parsed) == 1, "the theme's, and never for another place"
+        assert len(parsed) == 1, "the theme's, and never for another place"
+        dashboard.theme = "nord"
+        passes.clear()
+        await press(pilot, PLACES[0].key)
+        assert any(nodes[0] is dashboard.screen for nodes in passes), "a hidden screen gets the new theme when it is shown"
 
 
 async def test_child_processes_start_after_the_first_frame(live: FakeLive) -> None:
