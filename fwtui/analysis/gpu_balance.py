@@ -34,7 +34,7 @@ class Balance(NamedTuple):
 
     @property
     def why(self) -> str:
-        """The least and the most loaded GPU with their loads, or the range."""
+        """The GPUs of least and greatest load with their loads, or the range."""
         quantity = QUANTITIES[self.name]
         least, most = (choose(self.work, key=self.work.__getitem__) for choose in (min, max))
         low, high = (quantity.unit.text(self.work[gpu]) for gpu in (least, most))

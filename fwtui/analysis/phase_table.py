@@ -304,10 +304,10 @@ def _by_counters(counters: Mapping[str, float]) -> Bottleneck | None:
         return Bottleneck(LATENCY, both, source=COUNTERS, more=few)
     if dram >= BOTTLENECK_SHARE and dram >= memory - MAX_UNIT_DIFFERENCE:
         return Bottleneck("device memory", f"{whole_percent(dram)} busy", source=COUNTERS)
-    shared, loaded = (
+    shared, device_memory = (
         sum(counters.get(f"{kind}_{way}_bytes_per_second", 0.0) for way in ("load", "store")) for kind in ("shared", "global")
     )
-    on_chip = "shared memory" if shared > loaded else "caches"
+    on_chip = "shared memory" if shared > device_memory else "caches"
     if abs(memory - compute) <= MAX_UNIT_DIFFERENCE:
         same, two = f"both {whole_percent(memory)}", f"{whole_percent(compute)} and {whole_percent(memory)}"
         busy = f"{same if whole_percent(compute) == whole_percent(memory) else two} busy"

@@ -28,14 +28,14 @@ class Stall(NamedTuple):
     """A warp state that PC sampling reports: a stall reason, or an eligible warp."""
 
     name: str  # Nsight Compute's name
-    plain: str  # the same in plain words
+    plain: str  # the state without Nsight Compute's terms
     resource: str  # the bottleneck that it indicates
     meaning: str
     advice: str = ""
 
     @property
     def label(self) -> str:
-        """Name and plain words: long scoreboard (global memory load)."""
+        """The name with its description: long scoreboard (global memory load)."""
         return f"{self.name} ({self.plain})"
 
 

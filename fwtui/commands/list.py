@@ -17,14 +17,14 @@ MIN = ("machine", "size", "from", "length", "kernels", "GPU", "runs", "best", "n
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "words", nargs="*", help="list only sessions with all these words in name, title, machine, kernels, state ..."
+        "terms", nargs="*", help="list only sessions with all these terms in name, title, machine, kernels, state ..."
     )
     parser.add_argument("--sort", choices=tuple(ORDERS), default="date", help="order (default: date, newest first)")
     add_json_option(parser, "one JSON object per session")
 
 
 def execute(args: argparse.Namespace) -> int:
-    query, entries = " ".join(args.words), find()
+    query, entries = " ".join(args.terms), find()
     found = ordered(matching(entries, query), args.sort)
     if args.json:
         for entry in found:

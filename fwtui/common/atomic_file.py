@@ -59,7 +59,7 @@ def _is_device(path: Path) -> bool:
     """Return True for a device or a pipe, which a regular file must not replace."""
     try:
         mode = os.stat(path).st_mode
-    except (OSError, ValueError):  # opening the file reports it
+    except (OSError, ValueError):  # open() reports the reason
         return False
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
@@ -80,7 +80,7 @@ def check_writable(path: str | os.PathLike[str], *read: str, force: bool = True)
         raise _unwritable(out, error) from None
     for source in filter(None, read):
         same = False
-        with contextlib.suppress(OSError, ValueError):  # opening the file later reports it
+        with contextlib.suppress(OSError, ValueError):  # open() later reports the reason
             same = os.path.samefile(path, source)
         if same:
             raise Refused(f"{sanitise(out.name)} is the input, and would be overwritten; choose another name")

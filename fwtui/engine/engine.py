@@ -146,7 +146,7 @@ class HostEngine(Engine):
 
 
 def one_of_each_op(plan: Sequence[Step]) -> Iterable[Step]:
-    """Return the first step of every op: launching these compiles everything."""
+    """Return the first step of every op: a launch of each compiles everything."""
     first: dict[str, Step] = {}
     for step in plan:
         first.setdefault(step.op, step)

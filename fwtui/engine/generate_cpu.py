@@ -19,7 +19,7 @@ cell_index, shuffle, linked = _compiled.cell_index, _compiled.shuffle, _compiled
 
 
 def fill(out: np.ndarray, recipe: Recipe) -> None:
-    """Write the graph into out (n, n) of the recipe's type, on all cores unless starting them takes longer than the work."""
+    """Write the graph into out (n, n) of the recipe's type, on all cores unless their start takes longer than the work."""
     (_fill if len(out) > MAX_SINGLE_CORE else _fill_small)(out, recipe.potentials, recipe.rule)
 
 

@@ -14,14 +14,14 @@ from fwtui.graphs.adjacency import Arcs
 from fwtui.graphs.file_options import AUTO
 
 _SHOWN = 8  # names in a message
-_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")  # words of snake_case and camelCase
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")  # tokens of snake_case and camelCase
 _SOURCE = {"source", "src", "from", "start", "tail", "u", "origin", "orig", "sender"}
 _TARGET = {"target", "dst", "to", "end", "head", "v", "destination", "dest", "receiver"}
 _VERTEX = {"node", "nodes", "vertex", "vertices", "id", "ids", "name", "key", "code", "station", "stop", "city", "airport"}
 _NUMBERED = ({"1", "a"}, {"2", "b"})  # suffixes of source and target, as in node_1 and node_2
 _WEIGHT = {"weight", "weights"}
 _WEIGHTS = {"cost", "costs", "length", "len", "distance", "dist", "value", "val", "time", "duration", "km", "miles", "minutes"}
-_NO_WEIGHT = {"start", "end", "begin", "date", "stamp", "unit", "id"}  # words of a name such as start_time or value_id
+_NO_WEIGHT = {"start", "end", "begin", "date", "stamp", "unit", "id"}  # tokens of a name such as start_time or value_id
 _DIRECTION = {"type", "directed", "direction", "directedness"}
 _BOTH_WAYS = {
     "undirected": True,
@@ -33,7 +33,7 @@ _IDENTIFIER = {"id", "ids", "key", "index", "osmid", "unnamed"}
 
 
 def tokens_of(title: str) -> list[str]:
-    """Split a name into words in lower case: ["weight", "km"] for weight_km, weightKm and "Weight (km)"."""
+    """Split a name into tokens in lower case: ["weight", "km"] for weight_km, weightKm and "Weight (km)"."""
     return [token.lower() for token in _WORDS.findall(title)]
 
 

@@ -285,7 +285,7 @@ class WatchLoop:
         self._checks = checks or CheckProcesses(request)
 
     def run(self, ended: Event, once: bool = False) -> Generator[WatchUpdate, None, None]:
-        """Check each save, starting with the present file, until `ended` is set; with `once`, only the present file."""
+        """Check the present file, then each save, until `ended` is set; with `once`, only the present file."""
         for number in count(1):
             self._checks.prepare()
             if not self.watched.wait(ended):

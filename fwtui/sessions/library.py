@@ -318,7 +318,7 @@ def ordered(entries: Iterable[LibraryEntry], by: str) -> list[LibraryEntry]:
 
 
 def matching(entries: Iterable[LibraryEntry], query: str) -> list[LibraryEntry]:
-    """Return the entries that contain all words of the query, in name, title, machine, GPU, kernels, sizes, date or state."""
+    """Return the entries that contain all terms of the query, in name, title, machine, GPU, kernels, sizes, date or state."""
     terms = query.lower().split()
     return [entry for entry in entries if all(word in _all_words(entry) for word in terms)]
 

@@ -1,6 +1,6 @@
 """Sessions with added or replaced markers: new files of copied lines, including those of unknown kinds.
 
-A session is read twice instead of being loaded, since its lines take several times the file size in memory.
+A session is read twice and never held in memory, since its lines take several times the file size in memory.
 """
 
 from __future__ import annotations

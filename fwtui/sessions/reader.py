@@ -161,7 +161,7 @@ class SessionFile:
         return self.condition.whole_lines(self._chunks())
 
     def _chunks(self) -> Iterator[bytes]:
-        """Yield the bytes from the beginning to the size at opening: a recorder may still be writing."""
+        """Yield the bytes up to the initial size of the file: a recorder may still be writing."""
         self.offset = 0
         while self.offset < self.size and (chunk := self._read(self.offset, min(_CHUNK, self.size - self.offset))):
             self.offset += len(chunk)

@@ -38,7 +38,7 @@ _COPIES = 6  # maximum number of copies of the matrix on the host, in addition t
 # tree and the tables of a plan; for a cell of a dense matrix in which the edges are looked for
 SECONDS_PER_STEP, _SECONDS_OF_ORDER, _SECONDS_OF_CELL = 1e-8, 5e-6, 1e-9
 _RELAXED, _RELAXED_ON_GPU = 1.2e10, 1.6e13  # relaxations a second in 32 bits of a core, and of an H100; in 16 bits twice as many
-SECONDS_PER_PROCESS = 1.0  # seconds of searches that are worth starting a process
+SECONDS_PER_PROCESS = 1.0  # seconds of searches for which another process pays
 
 
 def seconds_of_searches(graph: Adjacency, count: int) -> float:

@@ -33,7 +33,7 @@ def build(shape: Shape, target: Target) -> Program:
                 i = int32(top + r)
                 if i < n:
                     for c in range(results):
-                        # neighbouring threads are `results` columns apart, so larger squares coalesce less
+                        # the columns of neighbouring threads differ by `results`, so larger squares coalesce less
                         j = int32(left + c)
                         distance[i, j] = min(distance[i, j], number(distance[i, k] + distance[k, j]))
 

@@ -12,7 +12,7 @@ def read_regular(path: str | os.PathLike[str], max_bytes: int, private: bool = F
 
     With `private`, also rejects a file that another user can have written. Never waits for a pipe.
     """
-    # O_NONBLOCK: opening a pipe would wait for a writer
+    # O_NONBLOCK: open() would wait for the writer of a pipe
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb", buffering=0) as file:
         state = os.fstat(file.fileno())
         mode = state.st_mode

@@ -26,11 +26,11 @@ from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.frame.loaded_recording import Recording, named
 
 PATIENCE = 0.3  # seconds before a dialog shows that a session is being read or awaited
-READ_SHARE = 0.8  # share of the opening time that reading takes; the rest computes the player's times
+READ_SHARE = 0.8  # share of reading in the time to open a session; the rest computes the player's times
 
 
 class GivenUp(Exception):
-    """The user cancelled the opening of a session."""
+    """The user cancelled before the session was open."""
 
 
 def recording(path: Path, watch: Callable[[float], None] = lambda share: None, **how: Any) -> Recording:

@@ -176,7 +176,7 @@ class SessionScreen(Frame):
         self.show_message(f"runs sorted by {self._order}" if self._order != NEWEST else "the newest run is first")
 
     def action_filter_runs(self) -> None:
-        """Prompt for a text, and show only the runs that contain all of its words."""
+        """Prompt for a text, and show only the runs that contain all of its terms."""
 
         def take(text: str) -> None:
             self._filter = text.strip()

@@ -132,7 +132,7 @@ def _numbers(time: str, rate: str, gain: str, width: int) -> str:
 
 
 def _axis(scale: Scale, start: int, bar: int) -> str:
-    """Return the axis above the bars: labels of powers of ten, each starting at the end of a bar of that rate."""
+    """Return the axis above the bars: labels of powers of ten, each at the end of a bar of that rate."""
     cells = " " * (start + bar)
     for tick in ticks(scale, max(1, bar // EACH_TICK)):
         text, place = tick_text(tick, _bare), start + round(scale.share(tick) * bar)

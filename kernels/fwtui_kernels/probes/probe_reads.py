@@ -1,6 +1,6 @@
 """Microbenchmark of the read bandwidth of shared memory and of the L2 cache: threads that only load 16 bytes at a time.
 
-In each turn a block reads a piece of THREADS quads of words. In device memory each block passes over a matrix that fits into L2
+In each turn a block reads a piece of THREADS quads. In device memory each block passes over a matrix that fits into L2
 but not into L1, so that no piece is still in L1; in shared memory there are two pieces.
 """
 
@@ -20,7 +20,7 @@ ONWARD = 617  # pieces from turn to turn; odd, so that all of a power of two are
 
 @jit(device=True)
 def _read(source, pieces, turns, threads):
-    """Return the exclusive or of the words that this thread reads, one quad of a different piece in each turn."""
+    """Return the exclusive or of the values that this thread reads, one quad of a different piece in each turn."""
     checksum = source[0] ^ source[0]
     for turn in range(turns):
         piece = (cuda.blockIdx.x + turn * ONWARD) & (pieces - 1)
@@ -32,7 +32,7 @@ def _read(source, pieces, turns, threads):
 def build(shared: bool, threads: int = THREADS) -> Any:
     """Return the kernel reads(source, pieces, turns, sums), launched with `threads` threads per block.
 
-    Each thread stores the exclusive or of the words that it reads. `source` has `pieces` (a power of two) times `threads` quads;
+    Each thread stores the exclusive or of the values that it reads. `source` has `pieces` (a power of two) times `threads` quads;
     only NEAR pieces are read from shared memory.
     """
 
