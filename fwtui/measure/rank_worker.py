@@ -246,7 +246,7 @@ class Rank:
 
 
 def rank_diagnosis(error: BaseException, sleep: Callable[[float], object] = time.sleep) -> tuple[str, str]:
-    """Return the fault's code and sentence, unless this rank is ended first: MPI also fails in ranks whose peer died."""
+    """Return the fault's code and sentence. Wait after an MPI error: if a peer died, the job ends before this rank reports."""
     if type(error).__module__.startswith("mpi4py"):
         sleep(DEATH_SEEN)
     code, sentence, _ = diagnose(error)

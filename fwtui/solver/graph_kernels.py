@@ -179,7 +179,7 @@ def survey_arcs(sources, targets, weights, n, facts):
 
 @jit
 def relax_arcs(sources, targets, weights, distance):
-    """Search inward, like `outward`."""
+    """Run one round of relaxations over a list of arcs, like `outward` over a matrix."""
     for arc in range(cuda.grid(1), weights.shape[0], cuda.gridsize(1)):
         weight, before = np.float64(weights[arc]), distance[sources[arc]]
         if weight < np.inf and before < np.inf:

@@ -256,7 +256,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def summary(self) -> events.Answers | None:
-        """The answers with their map."""
+        """The distance summary with its map."""
         return replace(self.answers, heat=_rows.decode(self.heat)) if self.answers is not None and self.heat else self.answers
 
     @property

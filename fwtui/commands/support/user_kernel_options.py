@@ -16,7 +16,7 @@ from fwtui.machine.kernel_folder import kernel_files
 
 
 def add_trust_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option of commands that run kernels."""
+    """Add `--trust`, the option of commands that run kernels."""
     about = "run your kernel file without asking for confirmation, and trust its folder permanently"
     parser.add_argument("--trust", action="store_true", help=about)
 

@@ -79,7 +79,7 @@ def free_managed(address: int) -> None:
 
 
 def copy_rectangle(here: np.ndarray, address: int, pitch: int, stream: Any, back: bool) -> None:
-    """Copy a rectangle of host memory to device memory with rows of `pitch` bytes, or `back`; asynchronous if it is pinned.
+    """Copy a rectangle of host memory to device memory with rows of `pitch` bytes, or `back` again; asynchronous if it is pinned.
 
     cuda.core copies only contiguous ranges.
     """
