@@ -19,8 +19,8 @@ from fwtui.live.mpi_job import MpiJob
 from fwtui.live.session import Live
 
 HERE = Path(__file__).parent
-LONG = Experiment(kernel="distributed-cpu", n=600, repeats=1000, budget=600, devices="cpu,cpu")
-SHORT = Experiment(kernel="distributed-cpu", n=40, tile=32, repeats=1, dtype="int32", devices="cpu,cpu")
+LONG = Experiment(kernel="distributed-cpu", n=600, repeats=1000, budget=600, dtype="int32", devices="cpu,cpu")
+SHORT = changed(LONG, n=40, tile=32, repeats=1)
 THREE = "cpu,cpu,cpu"
 
 

@@ -5,6 +5,7 @@ import select
 import signal
 import threading
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -160,8 +161,9 @@ def test_a_file_that_the_stream_is_appended_to_is_never_cut_back(tmp_path: Path)
 
 def test_a_cut_stream_reads_like_the_file_that_is_cut_there(tmp_path: Path) -> None:
     whole_header = WHOLE.index(b"\n") + 1
-    ends = {place + near for place, byte in enumerate(WHOLE) if byte == 10 for near in (0, 1, 2)}
-    for length in sorted({*ends, *range(0, len(WHOLE), 29)} & set(range(len(WHOLE) + 1))):
+    ends = [0, *(place + 1 for place, byte in enumerate(WHOLE) if byte == 10)]
+    around = {end + near for end in ends for near in (-1, 0, 1)} | {sum(pair) // 2 for pair in pairwise(ends)}
+    for length in sorted(around & set(range(len(WHOLE) + 1))):
         inlet = inlet_of(WHOLE[:length], tmp_path)
         if length < whole_header:
             with pytest.raises(Refused, match="standard input is not a fwtui session"):
