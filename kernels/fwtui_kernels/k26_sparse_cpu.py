@@ -89,7 +89,8 @@ def store(block, own, other, start, end, left, first, right, halved):
     """Store the columns `first` to `right` of a block in `own`, and transposed in `other`, if their rows exist there."""
     if start < len(own):
         for i in range(end - start):
-            own[start + i, first:right] = block[i, first - left : right - left]
+            for j in range(first, right):
+                own[start + i, j] = block[i, j - left]
     for j in range(first, min(right, len(other))):
         if not halved or j >= end:
             for i in range(end - start):

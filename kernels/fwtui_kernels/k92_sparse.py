@@ -328,11 +328,5 @@ KERNEL = elimination.rung(
         "graph is undirected, once transposed. On a grid of 65,536 vertices a block of leaves needs only three or four slabs. "
         "Its stores then take about the time of its products, and many small blocks per multiprocessor overlap the two."
     ),
-    **{
-        **CHOICES,
-        "tiles": (64,),
-        "default_tile": 64,
-        "small_tile": None,
-        "max_n": 1 << 18,
-    },
+    **{**CHOICES, "tiles": (64,), "default_tile": 64, "small_tile": None, "max_n": 1 << 18},
 )

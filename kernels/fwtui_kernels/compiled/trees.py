@@ -91,7 +91,8 @@ def touched(begins, others, vertices, ranks, firsts, parents):
         if room - at < len(vertices):
             room = 2 * room + len(vertices)
             longer = np.empty(room, np.int32)
-            longer[:at] = found[:at]
+            for place in range(at):
+                longer[place] = found[place]
             found = longer
         end = firsts[number + 1]
         for rank in range(firsts[number], end):

@@ -116,7 +116,8 @@ def _cut(begins, others, vertices, piece_of, levels, room, low, high, name, cut)
         side = levels[vertex]
         queue[places[side]] = vertex
         places[side] += 1
-    mine[:] = queue
+    for place in range(size):  # an assignment of arrays would take seconds to compile, for the text of its error
+        mine[place] = queue[place]
     cut[0] = low + counts[BELOW]
     cut[1] = cut[0] + counts[ABOVE]
 

@@ -62,14 +62,14 @@ def neighbours(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.nda
 @njit(cache=True)
 def _both_ways(n, sources, targets, weights, no_edge):
     count, number = len(sources), type(no_edge)
-    ends = np.zeros(n + 1, np.int64)
+    begins_in = np.zeros(n + 1, np.int64)
     for arc in range(count):
-        ends[targets[arc] + 1] += 1
-    ends = np.cumsum(ends)
-    by_target = np.empty(count, np.int64)
+        begins_in[targets[arc] + 1] += 1
+    begins_in = np.cumsum(begins_in)
+    at, by_target = begins_in[:-1].copy(), np.empty(count, np.int64)
     for arc in range(count):
-        by_target[ends[targets[arc]]] = arc
-        ends[targets[arc]] += 1
+        by_target[at[targets[arc]]] = arc
+        at[targets[arc]] += 1
     # a stable sort by the other end: each row ascends
     begins_out = np.zeros(n + 1, np.int64)
     for arc in range(count):
@@ -82,8 +82,6 @@ def _both_ways(n, sources, targets, weights, no_edge):
         out[at[sources[arc]]] = targets[arc]
         out_weights[at[sources[arc]]] = weights[arc]
         at[sources[arc]] += 1
-    begins_in = np.zeros(n + 1, np.int64)
-    begins_in[1:] = ends[:-1]
     at = begins_in[:-1].copy()
     into, in_weights = np.empty(count, np.int32), np.empty(count, weights.dtype)
     for vertex in range(n):
@@ -355,7 +353,8 @@ def _climb(cells, nodes, above, x, start, number, no_edge):
                 for j in range(len(best)):
                     via = x.dtype.type(before + row[j])
                     best[j] = via if via < best[j] else best[j]
-        x[first : first + size] = best[:size]
+        for i in range(size):
+            x[first + i] = best[i]
         for k in range(node[DEPTH]):
             rank = above[node[ABOVE] + k]
             x[rank] = min(x[rank], best[closed + k])
@@ -381,10 +380,12 @@ def _descend(cells, nodes, above, x, no_edge, width):
                 row, leg = x[k], legs[k]
                 for place in range(len(over)):
                     leg[place] = row[over[place]]
-                block[k, :size] = row[first : first + size]
+                for i in range(size):
+                    block[k, i] = row[first + i]
             relax(block, 0, 0, legs, 0, 0, strips, rows, depth, columns, wide, 0)
             for k in range(rows):
-                x[k, first : first + size] = block[k, :size]
+                for i in range(size):
+                    x[k, first + i] = block[k, i]
 
 
 @njit(cache=True)
