@@ -1,10 +1,8 @@
 """The register-tiled rungs: plans, forms of a relaxation, and shapes of products."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -12,31 +10,14 @@ import numpy as np
 import pytest
 from path_checks import floyd_warshall, random_matrix
 
-import fwtui_kernels
 from fwtui.analysis.plan_checks import legal_order, races
 from fwtui_kernels import registry
-from fwtui_kernels.compiled import simulator_intrinsics
 from fwtui_kernels.forms import AUTO, FORMS, ONE_K, PLAIN, TWO_K, form_of, lacks, refuses
 from fwtui_kernels.parts.tuning import BULK, CROSS, PANEL, Product, tuning_of
 from fwtui_kernels.plan import DTYPES, Shape, Step, Target
 
 TILED, AHEAD = registry()["register-tiled"], registry()["look-ahead"]
 POISON = -1e6
-
-
-def test_the_readmes_relaxation_of_a_tile_is_the_one_that_runs() -> None:
-    readme = (Path(fwtui_kernels.__path__[0]).parent / "README.md").read_text()
-    block = next(block for block in re.findall(r"```python\n(.*?)```", readme, re.DOTALL) if block.startswith("def relax_tile("))
-    found: dict[str, Any] = {}
-    exec(block, found)  # noqa: S102 our own README
-    random = np.random.default_rng(5)
-    for rows, columns, high, wide, depth in ((8, 8, 64, 32, 8), (4, 8, 16, 64, 4), (4, 4, 4, 4, 2)):
-        best = random.integers(0, 50, rows * columns).astype(np.int32)
-        to, middle = (random.integers(0, 30, depth * width + 8).astype(np.int32) for width in (high, wide))
-        expected = best.copy()
-        simulator_intrinsics.relax_tile(expected, to, 4, middle, 0, rows, columns, high, wide, depth, PLAIN["int32"])
-        found["relax_tile"](best, to, 4, middle, 0, rows, columns, high, wide, depth, PLAIN["int32"])
-        np.testing.assert_array_equal(best, expected)
 
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
