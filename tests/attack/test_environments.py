@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from attacking import SEED, attack, sized
+from attacking import RARE, SEED, attack, sized
 from hypothesis import strategies as st
 from processes import ROOT
 from test_damaged_caches import DAMAGES  # pyright: ignore[reportMissingImports]
@@ -89,6 +89,7 @@ test_odd_variables_in_many_cases = pytest.mark.slow(attack(1000, **CASES)(in_an_
 
 
 @pytest.mark.attack
+@RARE
 def test_damaged_caches(tmp_path: Path) -> None:
     """Some cache files of a run become something else; the next run compiles again."""
     chance = random.Random(SEED)

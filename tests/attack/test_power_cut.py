@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from attacking import SEED
+from attacking import RARE, SEED
 from processes import ROOT
 
 from fwtui.common.atomic_file import atomic_write
@@ -42,6 +42,7 @@ def fwtui(home: Path, *words: str) -> None:
 
 
 @pytest.mark.attack
+@RARE
 @pytest.mark.skipif(
     sys.platform != "linux" or os.getuid() != 0 or not all(map(shutil.which, ("mkfs.ext4", "mount", "losetup"))),
     reason="a loop device needs root, mount and mkfs.ext4",

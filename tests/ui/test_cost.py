@@ -199,7 +199,7 @@ async def test_removed_key_labels_are_freed(dashboard: FwtuiApp) -> None:
     async with opened(dashboard, "escape") as pilot:
         counts = list[int]()
         for _ in range(3):
-            for _ in range(10):
+            for _ in range(4):
                 await press(pilot, "tab", "escape")
             gc.collect()
             counts.append(sum(type(one) is KeyName for one in gc.get_objects()))

@@ -144,6 +144,7 @@ class TestCapture:
             render(path, at, (80, 24), tmp_path / "screen.txt")
             assert film.text(frame.lines) == (tmp_path / "screen.txt").read_text().replace("‖ paused ", said)
 
+    @pytest.mark.slow
     def test_the_screen_of_an_answer_has_come_to_rest(self) -> None:
         film = played(LECTURE, FilmCut(begin=15.0), (120, 40))
         warps = next(stop for stop in film.stops if stop.cue.kind is not None and stop.cue.kind.name == "limiter")

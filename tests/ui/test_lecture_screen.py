@@ -94,6 +94,7 @@ async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp) ->
         assert "What share of the peak" in await at(pilot, 3, "4"), "on the place Explain too"
 
 
+@pytest.mark.slow
 async def test_the_answer_to_a_question_is_hidden_until_it_is_revealed(lecture: FwtuiApp) -> None:
     async with opened(lecture) as pilot:
         for presented, marker, giveaway in ((False, 3, "90.3 %"), (True, 6, "8.0"), (True, 7, "92.7 %")):
@@ -235,6 +236,7 @@ async def test_cue_cards_are_presented_one_by_one_until_the_end(lecture: FwtuiAp
         assert "8 of 9" in await press(pilot, "left_parenthesis", "P"), "it begins where the recording stands"
 
 
+@pytest.mark.slow
 async def test_only_the_matrix_moves_and_only_on_its_cards(lecture: FwtuiApp) -> None:
     async with opened(lecture, size=NARROW) as pilot:
         await at(pilot, 4, "P")

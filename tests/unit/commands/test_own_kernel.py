@@ -97,11 +97,12 @@ def test_a_run_of_a_user_kernel_is_recorded_without_its_path_and_reading_it_runs
         pytest.param(
             "range(n):", "range(n)", 2, "mine.py:14:22: SyntaxError: expected ':': for k in range(n)", marks=pytest.mark.slow
         ),
-        (
+        pytest.param(
             "return CpuProgram(shape,",
             "return CpuProgram(shepe,",
             2,
             "mine.py:25: NameError: name 'shepe' is not defined: return C",
+            marks=pytest.mark.slow,
         ),
         ("np.minimum(distance, ", "np.minimum(distance + 1, ", 1, "wrong"),
     ],

@@ -260,9 +260,10 @@ def test_broken_searches_are_caught(mutants: dict[str, tuple[str, str, str]], ba
     assert not [name for name, verdict in zip(mutants, right[1:-1], strict=True) if verdict]
 
 
-@pytest.mark.parametrize("dtype", ["int32", *(pytest.param(t, marks=pytest.mark.slow) for t in ("rounded", "float32", "int16"))])
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["int32", "rounded", "float32", "int16"])
 @pytest.mark.parametrize(("way", "form", "expected"), [
-    pytest.param(SINGLE, "int32-mixed", {"VIADDMNMX": 344, "VIMNMX3": 84}, marks=pytest.mark.slow),
+    (SINGLE, "int32-mixed", {"VIADDMNMX": 344, "VIMNMX3": 84}),
     (PAIRS, "int16-mixed", {"VIADDMNMX.S16x2": 344, "VIMNMX3.U16x2": 84}),
 ], ids=["single", "pairs"])  # fmt: skip
 def test_the_search_is_made_of_the_third_phase_s_instructions(way: Way, form: str, expected: dict[str, int], dtype: str) -> None:

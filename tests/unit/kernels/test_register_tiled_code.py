@@ -136,7 +136,7 @@ REST: dict[tuple[str, int], dict[str, int]] = {  # instructions of 8 k for 64 wo
 }
 
 
-# the others are made of the same lines; test_predecessors.py counts the instructions of int16
+# the others are made of the same lines
 @pytest.mark.parametrize(
     ("dtype", "form"), [pytest.param(*of, marks=() if of == ("float32", TWO_K) else pytest.mark.slow) for of in REST], ids=str
 )

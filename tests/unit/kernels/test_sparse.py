@@ -57,27 +57,27 @@ def test_a_kernel_for_gpus_is_right_in_the_simulator() -> None:
 
 def undirected(n: int, seed: int, parts: int = 1) -> np.ndarray:
     """Return a planar undirected graph in that many parts."""
-    matrix = graph(kind="grid", n=n, seed=seed).matrix
+    matrix = graph(kind="grid", n=n, seed=seed, dtype="float32").matrix
     least = np.minimum(matrix, matrix.T)
     part = np.arange(n) * parts // n
-    least[part[:, None] != part[None, :]] = NO_EDGE["int32"]
+    least[part[:, None] != part[None, :]] = NO_EDGE["float32"]
     return least
 
 
 @pytest.mark.parametrize("parts", [1, 3])
 def test_undirected_graphs_are_detected_and_half_of_the_work_is_skipped(parts: int) -> None:
     matrix = undirected(500, 7, parts)
-    shape = Shape(500, 16, "int32")
+    shape = Shape(500, 16, "float32")
     both = ordered(shape, matrix, launch=0, metis=WITHOUT, eliminated=at_once)
     assert both.order is not None and not both.order.directed
     orders = [replace(both, order=replace(both.order, directed=directed)) for directed in (False, True)]
     half, whole = (sum(w.cost.relaxations for w in work(one, at_once) if w.op == "sweep") for one in orders)
     assert 1.6 < whole / half <= 2
-    expected = dijkstra(np.where(matrix == NO_EDGE["int32"], 0, matrix))
+    expected = dijkstra(np.where(matrix == NO_EDGE["float32"], 0, matrix))
     expected[np.isinf(expected)] = np.iinfo(np.int32).max
     np.testing.assert_array_equal(distances("sparse-cpu", 16, graph_of(matrix, True)), expected)
     one_way = matrix.copy()
-    row, column = np.argwhere((matrix != NO_EDGE["int32"]) & (matrix > 0))[0]
+    row, column = np.argwhere((matrix != NO_EDGE["float32"]) & (matrix > 0))[0]
     one_way[row, column] += 1
     other = ordered(shape, one_way, launch=0, metis=WITHOUT, eliminated=at_once)
     assert other.order is not None and other.order.directed
@@ -89,10 +89,10 @@ def test_a_negative_cycle_shows_on_the_diagonal(where: str) -> None:
     if where == "loop":
         matrix[299, 299] = -4
     else:
-        row, column = np.argwhere((matrix != NO_EDGE["int32"]) & (matrix > 0))[-1]
+        row, column = np.argwhere((matrix != NO_EDGE["float32"]) & (matrix > 0))[-1]
         matrix[row, column] = -matrix[row, column] - 3
     kernel = registry()["sparse-cpu"]
-    shape = ordered(Shape(300, 16, "int32", nonnegative=False), matrix, launch=0, metis=WITHOUT, eliminated=at_once)
+    shape = ordered(Shape(300, 16, "float32", nonnegative=False), matrix, launch=0, metis=WITHOUT, eliminated=at_once)
     from fwtui_kernels.plan import Target
 
     program = kernel.build(shape, Target("cpu"))
