@@ -23,7 +23,7 @@ class RefreshRate:
         self._tick = tick
         self._clock: Timer | None = None
         self._seconds = TICK_SECONDS  # between two ticks
-        self._partial = 0  # partial collections before the last full one
+        self._partial = _partial_collections()  # before the last full one, or before the application
         self.collect_from = 0.0  # time of the next check, on a monotonic clock
 
     def start(self) -> None:
@@ -43,8 +43,11 @@ class RefreshRate:
         begun = time.monotonic()
         if begun < self.collect_from:
             return
-        partial = sum(generation["collections"] for generation in gc.get_stats()[:2])
-        if partial >= self._partial + COLLECT_FROM:
+        if (partial := _partial_collections()) >= self._partial + COLLECT_FROM:
             gc.collect()
             self._partial = partial
         self.collect_from = begun + max(COLLECT_SECONDS, COLLECT_REST * (time.monotonic() - begun))
+
+
+def _partial_collections() -> int:
+    return sum(generation["collections"] for generation in gc.get_stats()[:2])
