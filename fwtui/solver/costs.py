@@ -34,9 +34,12 @@ WIDE_DISTANCE = 8  # bytes per cell of a float64 result, in addition to the matr
 PREDECESSOR = 4
 _TILE = 128  # the largest multiple to which the matrix is padded
 _COPIES = 6  # maximum number of copies of the matrix on the host, in addition to the result
-# measured on one core: seconds for a vertex in a heap and for an arc of SciPy's Dijkstra; for a vertex in nested dissection, its
-# tree and the tables of a plan; for a cell of a dense matrix in which the edges are looked for
-SECONDS_PER_STEP, _SECONDS_OF_ORDER, _SECONDS_OF_CELL = 1e-8, 5e-6, 1e-9
+# measured on one core: seconds for a vertex in a heap and for an arc of SciPy's Dijkstra, and to search a cell of a dense matrix
+# for an edge
+SECONDS_PER_STEP, _SECONDS_OF_CELL = 1e-8, 1e-9
+# measured on 16 cores, for graphs of 2,048 to 131,044 vertices: seconds of nested dissection, the tree and the tables of a plan
+# for a vertex and for an edge
+_SECONDS_OF_ORDER, _SECONDS_OF_EDGE = 1.5e-6, 0.7e-6
 _RELAXED, _RELAXED_ON_GPU = 1.2e10, 1.6e13  # relaxations a second in 32 bits of a core, and of an H100; in 16 bits twice as many
 SECONDS_PER_PROCESS = 1.0  # seconds of searches for which another process pays
 
@@ -64,7 +67,8 @@ def ordered_shape(
     None if the graph is not sparse, the order would take more than `seconds`, threads do not work, or memory is short.
     """
     unseen = isinstance(graph, LazyGraph) and getattr(graph.parts, "ndim", 0) == 2
-    if not is_sparse(facts) or facts.n * _SECONDS_OF_ORDER + facts.n**2 * _SECONDS_OF_CELL * unseen >= seconds:
+    ordering = facts.n * _SECONDS_OF_ORDER + facts.edges * _SECONDS_OF_EDGE + facts.n**2 * _SECONDS_OF_CELL * unseen
+    if not is_sparse(facts) or ordering >= seconds:
         return None
     if threads_lost():
         return None

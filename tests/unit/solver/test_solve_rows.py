@@ -262,7 +262,7 @@ def test_without_small_separators_and_where_a_kernel_is_named_the_plan_is_dense(
     ("order", "free", "kernel"), [(1e-9, 8 * 2**30, "sparse"), (1e-9, 2**20, "dense"), (1.0, 8 * 2**30, "dense")]
 )
 def test_a_gpu_graph_is_ordered_if_that_is_faster_and_fits(order: float, free: int, kernel: str, pretend: Pretend) -> None:
-    pretend.limits(costs, _SECONDS_OF_ORDER=order)
+    pretend.limits(costs, _SECONDS_OF_ORDER=order, _SECONDS_OF_EDGE=order)
     graph, dense = graph_of(arcs(MIN_SPARSE, kind="grid")).adjacency, registry()["look-ahead"]
     shape = shape_of(dense, MIN_SPARSE, "int32")
     gpu: Any = SimpleNamespace(target=Target("cuda"), ranks=(), free_bytes=lambda: free)
