@@ -132,7 +132,8 @@ class LearnScreen(Frame):
         self.query_one(StepText).show(self._place)
         self.query_one(KernelText).show((self.stepping.experiment.kernel, self.key_of("help")) if lesson is None else None)
         self._follow_source()
-        cited = lesson.page.cited if lesson is not None and self.matrix_seen else None
+        moves = self.view.motion and self.matrix_seen  # the picture of an ended run has one colour unless it moves
+        cited = lesson.page.cited if lesson is not None and moves else None
         run, t = (cited.run, cited.model.t) if cited is not None else (None, 0.0)
         self.query_one(MatrixPicture).show(run, t, self.view.motion)
         self.query_one("#left").set_class(lesson is not None and not self.has_class("-narrow"), "-spare")
