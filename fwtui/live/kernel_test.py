@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event, Thread
 
@@ -17,8 +17,7 @@ import msgspec
 from fwtui.common.child_process import STOP_CHECK_SECONDS, ModuleProcess, describe_exit
 from fwtui.common.process_limits import ProcessLimits
 from fwtui.common.text import sanitise
-from fwtui.experiment.device import FIRST_GPU, DeviceId
-from fwtui.machine import hardware
+from fwtui.experiment.device import DeviceId
 from fwtui.stream.kernel_tests import BROKEN, DIED, LOADING, OVER, PRINTED, TIMED_OUT, Begun, Finding, KernelTestRequest
 
 SECONDS = 20.0  # limit of a case; on a GPU most of the time is compilation
@@ -34,32 +33,18 @@ _FRAME = re.compile(r'^  File "([^"\n]+)", line (\d+)', re.MULTILINE)
 
 
 def run_kernel_test(
-    kernel: str,
-    device: DeviceId,
-    sizes: Sequence[int] = (),
+    request: KernelTestRequest,
     *,
-    path: Path | None = None,
-    tile: int = 0,
     seconds: float = SECONDS,
     stop: Event | None = None,
     start: Callable[[], KernelTestProcess] | None = None,
 ) -> Iterator[Finding]:
     """Yield the findings of loading, checking and running a kernel as they occur; a kernel's errors are findings, never raised.
 
-    `path` is the file of a user's kernel; `sizes` are graphs in addition to the small ones. A case that takes longer than
-    `seconds`, or in which the process dies, is the last finding. The test ends when another thread sets `stop`.
-    `start` returns the process, for example a waiting one.
+    A case that takes longer than `seconds`, or in which the process dies, is the last finding. The test ends when another
+    thread sets `stop`. `start` returns the process, for example a waiting one.
     """
-    if device.backend == "auto":
-        device = FIRST_GPU if hardware.gpu_present() else DeviceId("simulator")
-    request = KernelTestRequest(
-        kernel=kernel,
-        path=str(path.resolve()) if path is not None else "",
-        device=device,
-        tile=tile,
-        sizes=tuple(sizes),
-    )
-    child = start() if start is not None else KernelTestProcess(device)
+    child = start() if start is not None else KernelTestProcess(request.device)
     case = LOADING
     try:
         child.send(request)

@@ -236,6 +236,13 @@ class CheckProcesses:
 
     def __init__(self, request: WatchRequest):
         self._request = request
+        self._test = KernelTestRequest(
+            kernel=request.name,
+            path=str(request.path),
+            device=request.device,
+            tile=request.tile,
+            sizes=(request.n,) if request.n else (),
+        )
         self._compilers = Supervised(compiler)
         self._trials = Supervised(lambda: KernelTestProcess(request.device))
 
@@ -249,27 +256,20 @@ class CheckProcesses:
         self._trials.close()
 
     def compiled(self, stop: Event, listing: bool = False) -> Compiled | None:
-        request = self._request
+        one = self._test
         request = CompileRequest(
-            kernel=request.name, path=str(request.path), capability=request.capability, tile=request.tile, listing=listing
+            kernel=one.kernel, path=one.path, capability=self._request.capability, tile=one.tile, listing=listing
         )
         return compile_kernel(request, stop, self._compilers.take)
 
     def findings(self, stop: Event) -> Iterator[Finding]:
-        request = self._request
-        sizes = (request.n,) if request.n else ()
-        return run_kernel_test(
-            request.name, request.device, sizes, path=request.path, tile=request.tile, stop=stop, start=self._trials.take
-        )
+        return run_kernel_test(self._test, stop=stop, start=self._trials.take)
 
     def run_sanitizer(self, stop: Event) -> Iterator[Finding]:
         """Yield races and accesses out of bounds, if there is a GPU."""
         request = self._request
-        if request.simulated or kernel_named(register_kernel(request.path)).backend == "cpu":
-            return
-        yield from run_sanitizer(
-            KernelTestRequest(kernel=request.name, path=str(request.path), device=request.device, tile=request.tile), stop
-        )
+        if not request.simulated and kernel_named(register_kernel(request.path)).backend != "cpu":
+            yield from run_sanitizer(self._test, stop)
 
 
 class WatchLoop:

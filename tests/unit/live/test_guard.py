@@ -18,6 +18,7 @@ from fwtui.experiment.experiment import Experiment, settle
 from fwtui.live.event_child import EventChild, enforce_limits
 from fwtui.live.kernel_test import run_kernel_test
 from fwtui.live.mpi_job import ExitWatcher
+from fwtui.stream.kernel_tests import KernelTestRequest
 from fwtui.stream.requests import RunRequest
 
 REQUEST = RunRequest(1, settle(Experiment(kernel="naive", n=8, device="simulator")), own="/hw/mine.py")
@@ -80,7 +81,7 @@ def test_a_test_run_shows_printed_output_and_leaves_no_process(tmp_path: Path) -
     path.write_text(
         f"print('one')\nfor _ in range(99):\n    print('more')\n{AWAY.format(tag=tag)}\nraise ValueError('no kernel')\n"
     )
-    told = list(run_kernel_test("mine", DeviceId("simulator"), path=path))
+    told = list(run_kernel_test(KernelTestRequest(kernel="mine", device=DeviceId("simulator"), path=str(path))))
     printed = [finding.sentence for finding in told if finding.outcome == "printed"]
     assert printed == ["it prints: one", *["it prints: more"] * 9, "it prints: ..."]
     assert told[-1].sentence == "mine.py:10: ValueError: no kernel: raise ValueError('no kernel')"

@@ -17,7 +17,7 @@ from fwtui.common.child_process import Supervised
 from fwtui.experiment.device import DeviceId
 from fwtui.live.kernel_test import KernelTestProcess, run_kernel_test
 from fwtui.measure.kernel_test_cases import kernel_test_ladder
-from fwtui.stream.kernel_tests import Finding, verdict
+from fwtui.stream.kernel_tests import Finding, KernelTestRequest, verdict
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Rect
 
@@ -180,16 +180,20 @@ def test_results_that_change_between_repetitions_are_reported(tmp_path: Path) ->
     assert re.match(r"n = 31: ran 5 times, [2-5] different results: it races; wrong at row ", told.sentence)
 
 
+def simulated(path: Path) -> KernelTestRequest:
+    return KernelTestRequest(kernel="mine", path=str(path), device=SIMULATOR)
+
+
 def test_a_trial_that_is_stopped_ends_without_a_finding(tmp_path: Path) -> None:
     stop = Event()
     stop.set()
-    assert list(run_kernel_test("mine", SIMULATOR, path=EDITS["infinite loop"].write(tmp_path), stop=stop)) == []
+    assert list(run_kernel_test(simulated(EDITS["infinite loop"].write(tmp_path)), stop=stop)) == []
 
 
 def test_a_process_that_waited_serves_one_trial_and_ends_with_its_stdin() -> None:
     supervised = Supervised(lambda: KernelTestProcess(SIMULATOR))
     supervised.prepare()
-    found = list(run_kernel_test("mine", SIMULATOR, path=FOLDER / BY_VERTEX, start=supervised.take))
+    found = list(run_kernel_test(simulated(FOLDER / BY_VERTEX), start=supervised.take))
     assert verdict(found) == "right in all 11 cases, up to n = 11"
     supervised.prepare()
     waiting = supervised.take()
@@ -205,7 +209,7 @@ def test_a_kernel_that_hangs_is_ended_and_its_line_named(tmp_path: Path, barrier
     path = edit.write(tmp_path)
     if barrier:  # where it often is between two threads
         path.write_text(path.read_text().replace("            distance[i, j] = min(", "            cuda.syncthreads()  # ("))
-    told = list(run_kernel_test("mine", SIMULATOR, path=path, seconds=0.7))
+    told = list(run_kernel_test(simulated(path), seconds=0.7))
     assert re.fullmatch(edit.simulated, told[-1].sentence), told[-1].sentence
     assert [finding.outcome for finding in told] == ["right", "hung"]
 
@@ -222,7 +226,7 @@ def test_a_kernel_that_hangs_is_ended_and_its_line_named(tmp_path: Path, barrier
 def test_a_file_that_ends_or_confuses_its_process_is_a_finding(text: str, outcome: str, sentence: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(f"import contextlib, os\n{text}\n")
-    (told,) = run_kernel_test("mine", SIMULATOR, path=path)
+    (told,) = run_kernel_test(simulated(path))
     assert (told.case, told.outcome, told.sentence) == ("loading", outcome, sentence)
 
 
