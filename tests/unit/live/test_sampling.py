@@ -28,14 +28,18 @@ def begun() -> list[HeardChild]:
     return []
 
 
-def sampling(begun: list[HeardChild], hz: float = 10, identify: bool = False, clock: Sequence[float] = (100.0,)) -> Sampling:
-    """Return a sampling whose time is the last element of `clock`."""
-
-    def begin(module: str, arguments: Sequence[str], environment: Mapping[str, str] | None) -> Any:
+def starter(begun: list[HeardChild]) -> Any:
+    def start(module: str, arguments: Sequence[str], environment: Mapping[str, str] | None) -> HeardChild:
         begun.append(HeardChild(module, arguments, 100.0, environment))
         return begun[-1]
 
-    return Sampling(begin, hz, FIRST_GPU, identify, lambda: clock[-1])
+    return start
+
+
+def sampling(begun: list[HeardChild], hz: float = 10, identify: bool = False, clock: Sequence[float] = (100.0,)) -> Sampling:
+    """Return a sampling whose time is the last element of `clock`."""
+
+    return Sampling(starter(begun), hz, FIRST_GPU, identify, lambda: clock[-1])
 
 
 def test_telemetry_follows_the_gpus_of_the_run(begun: list[HeardChild]) -> None:
@@ -120,24 +124,15 @@ def model(state: str = "done", seconds: float | None = 0.001) -> Model:
     return made
 
 
-@pytest.fixture
-def made() -> Callable[..., tuple[WarpSampling, list[Any]]]:
-    def make(wanted: str = "auto", permitted: bool = True) -> tuple[WarpSampling, list[Any]]:
-        begun: list[Any] = []
-
-        def begin(module: str, arguments: Sequence[str], environment: Mapping[str, str] | None) -> Any:
-            begun.append(HeardChild(module, arguments, 5.0, environment))
-            return begun[-1]
-
-        sampling = WarpSampling(begin, lambda: permitted)
-        sampling.mode = wanted
-        return sampling, begun
-
-    return make
+def made(mode: str = "auto", permitted: bool = True) -> tuple[WarpSampling, list[Any]]:
+    begun: list[Any] = []
+    sampling = WarpSampling(starter(begun), lambda: permitted)
+    sampling.mode = mode
+    return sampling, begun
 
 
 @pytest.mark.parametrize(("devices", "gpu"), [("", 0), ("1,0", 1)])
-def test_a_run_is_sampled_by_a_process_that_is_begun_before_it_ends(made: Any, devices: str, gpu: int) -> None:
+def test_a_run_is_sampled_by_a_process_that_is_begun_before_it_ends(devices: str, gpu: int) -> None:
     sampling, begun = made()
     asked = as_it_ran(changed(ASKED, devices=devices), DeviceId("cuda", gpu))
     request = RunRequest(7, asked)
@@ -172,9 +167,7 @@ def test_a_run_is_sampled_by_a_process_that_is_begun_before_it_ends(made: Any, d
         ("on", model(), ASKED, True),
     ],
 )
-def test_other_runs_are_not_sampled_and_an_opened_gpu_is_closed(
-    made: Any, wanted: str, given: Model, asked: Any, brief: bool
-) -> None:
+def test_other_runs_are_not_sampled_and_an_opened_gpu_is_closed(wanted: str, given: Model, asked: Any, brief: bool) -> None:
     sampling, begun = made(wanted)
     request = RunRequest(7, asked, brief)
     sampling.prepare_for(request)
@@ -264,14 +257,14 @@ def test_cached_code_is_disassembled_before_the_run_ends(tmp_path: Path, monkeyp
     assert begun == [b"\x7fELF"]
 
 
-def test_without_permission_sampling_does_not_start_and_the_fix_is_named(made: Any) -> None:
+def test_without_permission_sampling_does_not_start_and_the_fix_is_named() -> None:
     sampling, begun = made(permitted=False)
     sampling.prepare_for(DONE)
     assert sampling.begin(model(), DONE, False) == events.Sampled(t=0.0, run=7, note=ncu.FORBIDDEN)
     assert begun == [] and sampling.run is None
 
 
-def test_the_death_and_the_cancellation_of_a_sampler_are_reported_once(made: Any) -> None:
+def test_the_death_and_the_cancellation_of_a_sampler_are_reported_once() -> None:
     sampling, begun = made()
     sampling.begin(model(), DONE, False)
     assert sampling.over() is None
