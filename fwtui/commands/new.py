@@ -1,4 +1,4 @@
-"""Write a working kernel file for you to change: naive, a copy of a rung, or in CUDA C++."""
+"""Write a working kernel for you to change: naive, a copy of a rung, or in CUDA C++."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ _MACRO = re.compile(r"[A-Za-z_]\w*")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE.py", help="output file; existing files are never overwritten")
+    about = "output file: .py for Python (Numba-CUDA), .cu for CUDA C++ with its plan in a .py; existing files stay as they are"
+    parser.add_argument("file", metavar="FILE", help=about)
     about = f"copy a rung, or {PYTHON[0]}, instead of the naive kernel; with --cuda: {', '.join(CUDA)}"
     parser.add_argument("--from", dest="rung", metavar="ID", help=about)
-    about = "write the kernels in CUDA C++ to a .cu file with the same name; the .py contains only the plan"
+    about = "write the kernels in CUDA C++ to a .cu file with the same name, as for FILE.cu; the .py contains only the plan"
     parser.add_argument("--cuda", action="store_true", help=about)
     about = "with --cuda: folder for #include, relative to the folder of the file; repeatable"
     parser.add_argument("--include", action="append", default=[], metavar="FOLDER", help=about)
@@ -39,32 +40,39 @@ def execute(args: argparse.Namespace) -> int:
     path = Path(args.file)
     if not path.name or path.is_dir():
         raise Refused(f"{quoted(args.file)} is not the name of a file; pass {sanitise(str(path / 'mine.py'))}")
-    if path.suffix != ".py":
-        better = sanitise(str(path.with_suffix(".py")))
-        raise Refused(f"{quoted(args.file)} does not end in .py, as a kernel's file must; write {better}")
+    in_cuda = args.cuda or path.suffix == ".cu"
+    if path.suffix not in (".py", ".cu"):
+        python_file, cuda_file = (sanitise(str(path.with_suffix(suffix))) for suffix in (".py", ".cu"))
+        better = f"write {python_file} for Python, or {cuda_file} for CUDA C++"
+        raise Refused(f"{quoted(args.file)} does not end in .py or .cu, as a kernel's file must; {better}")
     if not path.parent.is_dir():
         raise Refused(
             f"there is no folder {sanitise(str(path.parent))} to write {sanitise(path.name)} in; create it or choose another"
         )
-    if not args.cuda and (args.include or args.define):
+    if not in_cuda and (args.include or args.define):
         raise Refused("--include and -D are for kernels in CUDA C++; add --cuda")
     for folder in args.include:
         if not (path.parent / folder).is_dir():
             raise Refused(
                 f"there is no folder {quoted(folder)} next to {sanitise(path.name)} for --include; create it, or pass another"
             )
-    name = name_for(path.absolute())
-    texts = cuda(args.rung or CUDA[0], args.include, args.define) if args.cuda else {".py": python(args.rung, name)}
+    plan = path.with_suffix(".py")
+    name = name_for(plan.absolute())
+    texts = cuda(args.rung or CUDA[0], args.include, args.define) if in_cuda else {".py": python(args.rung, name)}
+    given = path.suffix == ".cu" and path.exists()  # the user's own CUDA C++: only its plan is written
+    if given:
+        del texts[".cu"]
     with ExitStack() as whole:  # all files or none
         files = {suffix: whole.enter_context(atomic_write(path.with_suffix(suffix), force=False)) for suffix in texts}
         for suffix, file in files.items():
             file.write(texts[suffix].encode())
             file.flush()
     on_cpu = args.rung in registry() and registry()[args.rung].backend == "cpu"
-    size = 512 if args.cuda or on_cpu or hardware.driver_present() else 16  # the simulator supports only small graphs
+    size = 512 if in_cuda or on_cpu or hardware.driver_present() else 16  # the simulator supports only small graphs
     written = " and ".join(sanitise(path.with_suffix(suffix).name) for suffix in texts)
-    named = sanitise(shlex.quote(str(path if path.is_absolute() else f"./{path}")))
-    print(f"{written} written; change it, and run it: fwtui run -k {named} -n {size}")
+    named = sanitise(shlex.quote(str(plan if plan.is_absolute() else f"./{plan}")))
+    kept = f" for your {sanitise(path.name)}: make its plan launch your __global__ functions" if given else "; change it"
+    print(f"{written} written{kept}, and run it: fwtui run -k {named} -n {size}")
     return OK
 
 

@@ -27,20 +27,11 @@ from fwtui.common.text import sanitise
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.fields import FIELDS
-from fwtui.experiment.user_kernel_registry import located, name_for
+from fwtui.experiment.user_kernel_registry import find_kernel_file, name_for
 from fwtui.learn.course import load_course, prompts_of
 from fwtui.learn.prompts import Prompted
 from fwtui.live.session import Live
-from fwtui.live.watch_events import (
-    NOTE,
-    VERDICT,
-    CheckEnd,
-    CheckStart,
-    Report,
-    Superseded,
-    WatchUpdate,
-    parse_architecture,
-)
+from fwtui.live.watch_events import NOTE, VERDICT, CheckEnd, CheckStart, Report, Superseded, WatchUpdate, parse_architecture
 from fwtui.live.watch_loop import DEFAULT_N, Benchmarks, WatchLoop, WatchRequest, resolve_watch_request
 from fwtui.machine.device_choice import settle_here
 from fwtui.stream.kernel_tests import Finding
@@ -50,7 +41,8 @@ MARKS = {None: " ", True: "+", False: "!"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE.py", help="file of your kernel; `fwtui new` writes one")
+    about = "file of your kernel: .py, or .cu (CUDA C++) with its plan in a .py next to it; `fwtui new` writes both"
+    parser.add_argument("file", metavar="FILE", help=about)
     about = "also test and time a graph with this many vertices (default: 512; none in the simulator)"
     parser.add_argument("-n", metavar="COUNT", help=about)
     parser.add_argument(
@@ -74,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     if args.json and (not args.once or args.course):
         raise Refused("--json prints the findings of one check; add --once, and omit --course")
-    path = located(args.file)
+    path = find_kernel_file(args.file)
     capability = parse_architecture(args.architecture) if args.architecture else None
     n, tile = (_count(args, name) for name in ("n", "tile"))
     request = resolve_watch_request(path, name_for(path), args.device, capability, n, tile)

@@ -21,7 +21,7 @@ from fwtui.common.errors import Refused, os_error_reason
 from fwtui.common.text import quoted, sanitise
 from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO
-from fwtui_kernels.own import MAX_FILE_BYTES, fingerprint
+from fwtui_kernels.own import MAX_FILE_BYTES, SOURCES, fingerprint
 from fwtui_kernels.plan import Kernel, Shape, Step
 
 MAX_SECONDS = 20.0  # time limit for loading a file, including its imports of numba and others
@@ -72,16 +72,22 @@ def known_kernels() -> Mapping[str, Kernel]:
 
 def is_path(text: str) -> bool:
     """Return True if the text names a file and not a kernel id."""
-    return os.sep in text or text.endswith(".py")
+    return os.sep in text or text.endswith((".py", *SOURCES))
 
 
-def located(text: str) -> Path:
-    """Return the path of a kernel file. Raises Refused if it is not a readable kernel file."""
+def find_kernel_file(text: str) -> Path:
+    """Return the path of a kernel file; for CUDA C++, of the .py with its plan. Raises Refused if there is no readable one."""
     path = Path(text).expanduser().absolute()
     check_utf8(str(path))
+    if path.suffix in SOURCES:
+        plan = path.with_suffix(".py")
+        if not plan.exists():
+            writes = f"`fwtui new {sanitise(path.stem)}.cu` writes it"
+            raise Refused(f"the CUDA C++ of {quoted(text)} needs a plan of its launches in {sanitise(plan.name)}; {writes}")
+        path = plan
     if path.suffix != ".py":
-        way = "name a Python file with plan and build; `fwtui new FILE.py` writes one"
-        raise Refused(f"{quoted(text)} is not a kernel file, which ends in .py; {way}")
+        way = "name a Python file with plan and build, or CUDA C++ with its plan; `fwtui new` writes both"
+        raise Refused(f"{quoted(text)} is not a kernel file, which ends in .py or .cu; {way}")
     try:
         size = path.stat().st_size
     except OSError as error:
@@ -116,7 +122,7 @@ def name_of_file(text: str) -> str:
 
 
 def register_kernel(path: Path, seconds: float = MAX_SECONDS) -> str:
-    """Load the kernel of a located file, or load it again after a change, and return its name.
+    """Load the kernel of a file from find_kernel_file, or load it again after a change, and return its name.
 
     The caller must have the user's consent to run the file. Raises Refused with the error in the file.
     """

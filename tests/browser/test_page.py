@@ -123,7 +123,8 @@ def test_every_control_is_reached_by_tab_and_has_a_name(browser: Browser, talk: 
 
 def test_a_lecture_stops_and_answers_when_asked(browser: Browser, lecture: Path) -> None:
     browser.open(lecture)
-    browser.click("#card li:nth-child(2) a")  # a poster has links to the cards
+    assert "The first time · " in browser.run(TEXT) and browser.run(NOW) < 15, "it opens at its first card"
+    browser.click("#card li:nth-child(2) a")  # before it starts, there are links to all cards
     assert browser.wait("location.hash === '#marker=2'") and browser.wait(f"{CARD}.includes('Show the answer')")
     _, _, answer = browser.run(CARD).partition("Show the answer")
     assert answer and answer not in browser.run(TEXT)

@@ -10,7 +10,7 @@ from pathlib import Path
 from fwtui.common.errors import Refused
 from fwtui.common.text import quoted, sanitise
 from fwtui.common.units import counted
-from fwtui.experiment.user_kernel_registry import is_path, known_kernels, located, name_for, register_kernel
+from fwtui.experiment.user_kernel_registry import find_kernel_file, is_path, known_kernels, name_for, register_kernel
 from fwtui.machine import trust
 from fwtui.machine.kernel_folder import kernel_files
 
@@ -31,7 +31,7 @@ def register_kernels(kernels: str | None, args: argparse.Namespace) -> str | Non
     registered: list[str] = []
     for word in map(str.strip, kernels.split(",")):
         if is_path(word):
-            path = located(word)
+            path = find_kernel_file(word)
         else:
             path = None if word in known_kernels() else next((path for path in kernel_files() if name_for(path) == word), None)
         if path is not None:

@@ -23,17 +23,7 @@ from fwtui.sessions.reader import LoadedSession
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
-from fwtui.tui.export.film import (
-    SMALL,
-    SMALL_RATE,
-    Film,
-    FilmCut,
-    FilmFrame,
-    FilmHotspot,
-    FilmStop,
-    FilmStretch,
-    FilmWarps,
-)
+from fwtui.tui.export.film import SMALL, SMALL_RATE, Film, FilmCut, FilmFrame, FilmHotspot, FilmStop, FilmStretch, FilmWarps
 from fwtui.tui.export.screens import CaptureMoment, Screens, ScreensWanted, capture_screens
 from fwtui.tui.frame.appearance import Appearance
 from fwtui.tui.frame.loaded_recording import Recording, first_seconds, named

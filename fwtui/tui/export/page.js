@@ -116,7 +116,8 @@
 
   function show() {
     card();
-    const [asked, answer] = marker && Math.abs(film.stops[marker - 1] - now) < 1e-3 ? size.stops[marker] : [];
+    const at = marker || (film.stops[gone] === now ? gone + 1 : 0); // a lecture opens before its first card
+    const [asked, answer] = at && Math.abs(film.stops[at - 1] - now) < 1e-3 ? size.stops[at] : [];
     const answered = $("card").querySelector("details")?.open && answer?.length;
     draw(answered ? answer : asked ?? size.frames[Math.max(upTo(size.frames, PLAYED, now), 0)][LINES]);
     const seconds = between(PLAYED, RECORDED, now), run = runAt(now);
@@ -346,9 +347,9 @@
   $("card").hidden = !$("stops");
   fit();
   addEventListener("resize", () => (fit(), show()));
-  if (!go()) { // a poster: its last screen
-    now = film.duration;
-    gone = film.stops.length;
+  if (!go()) { // a lecture opens at its first card, with links to all; any other film at its last screen
+    now = film.directed ? film.stops[0] : film.duration;
+    gone = film.directed ? 0 : film.stops.length;
     show();
     $("start").hidden = false;
   }

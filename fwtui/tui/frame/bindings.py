@@ -45,7 +45,7 @@ _nothing_to_scroll = require(
 )
 
 
-def _asks(view: View, by_run: bool) -> bool:
+def asks(view: View, by_run: bool) -> bool:
     """Return True if the marker at the recording's position has a question with an answer; `by_run`: an answer of a run."""
     from fwtui.learn.questions import cue_of
 
@@ -55,8 +55,8 @@ def _asks(view: View, by_run: bool) -> bool:
     return cue_of(marker[2]).kind is not None if by_run else cue_of(marker[2]).answered
 
 
-_nothing_asked = require(lambda screen: _asks(screen.view, False), "the marker here has no question with an answer")
-_no_guess = first_reason(require(lambda screen: _asks(screen.view, True), "the marker here has no question about a run"), no_run)
+_nothing_asked = require(lambda screen: asks(screen.view, False), "the marker here has no question with an answer")
+_no_guess = first_reason(require(lambda screen: asks(screen.view, True), "the marker here has no question about a run"), no_run)
 
 
 def _play_or_pause(screen: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import takewhile
 from typing import NamedTuple
 
 from rich.segment import Segment
@@ -16,7 +15,7 @@ from fwtui.analysis.recorded_source import ADDED, REMOVED, SAME, SourceExcerpt, 
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.learn.questions import PANELS, SOURCE, Cue, QuestionAnswer, answer_of, cue_of, numbered, parse_guess, pick, verdict
-from fwtui.stream.events import Code, RunStarted, Source
+from fwtui.stream.events import Code, Source
 from fwtui.tui.explain.warp_panel import sampled
 from fwtui.tui.frame.base_screens import PlaceScreen
 from fwtui.tui.frame.dialogs import PromptScreen
@@ -157,9 +156,9 @@ def _card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
         title = view.model.header.title if view.model.header is not None else ""
         return Card(of + 1, of, Cue(title, title=END), None, message or f"{back}   {leave}", True, roomy)
     guessed = f"{key_of('marker.guess')} guess   " * (cue.kind is not None and view.run is not None)
-    answer_hint = f"{guessed}{key_of('marker.answer')} answer   " if cue.answered and view.answered != number else ""
-    on = f"{key_of('play')} next   {back if number > 1 else leave}"
-    return Card(number, of, cue, _answer(view, cue), message or f"{answer_hint}{on}", True, roomy)
+    hidden = cue.answered and view.answered != number
+    on = f"{guessed * hidden}{key_of('play')} {'answer' if hidden else 'next'}   {back if number > 1 else leave}"
+    return Card(number, of, cue, _answer(view, cue), message or on, True, roomy)
 
 
 def take_guess(view: View, update: Callable[[], None]) -> tuple[PromptScreen, Callable[[str], None]]:
@@ -186,12 +185,9 @@ def _excerpt(view: View, cue: Cue) -> SourceExcerpt | str | None:
     """Return the source lines of a card; the recording may contain them shortly after the marker."""
     if cue.panel != SOURCE or view.playback is None:
         return None
-    run, player = view.run, view.playback.player
-    if run is None:
+    if view.run is None:
         return "no run has started at this position; source lines belong to a run"
-    for event in takewhile(lambda event: not isinstance(event, RunStarted), (at.event for at in player.lines[player.index :])):
-        if isinstance(event, Source | Code) and event.run == run.id:
-            run = run.after(event)
+    run = view.playback.ahead(view.run, Source, Code)
     try:
         return excerpt(view.model.runs.values(), run, cue.first, cue.last)
     except Refused as refusal:

@@ -73,7 +73,7 @@ class Frame(PlaceScreen):
     Frame.-presenting #card { dock: top; padding: 1 4; max-height: 70%; border-bottom: heavy $primary; }
     Frame.-presenting #card.-source { padding: 0 4; max-height: 90%; }
     Frame.-presenting.-flat #card { padding: 0 1; max-height: 85%; }
-    Frame .-dimmed { opacity: 35%; }
+    Frame .-dimmed, Frame .-dimmed * { text-style: dim; }
     Frame .-veiled { visibility: hidden; }
     Frame TextPanel.-veiled { visibility: visible; }
     Frame.-flat .-dimmed { display: none; }
@@ -315,9 +315,14 @@ class Frame(PlaceScreen):
         self.show_message(f"the origin of each number is {'shown' if self.look.details else 'hidden'}")
 
     def turn(self, count: int) -> None:
-        """Turn that many cue cards forward or back; 0 names the keys that work."""
-        self.view.selected = self.view.notice = self.view.answered = None
-        turned = self.view.playback.turn(count) if count and self.view.playback is not None else None
+        """Turn that many cue cards forward or back; a card with a question first shows its answer. 0 names the keys that work."""
+        marker, self.view.selected, self.view.notice = self.view.marker, None, None
+        if count > 0 and marker is not None and self.view.answered != marker[0] and bindings.asks(self.view, by_run=False):
+            self.action_answer()
+            return
+        turned = None
+        if count and self.view.playback is not None:
+            self.view.answered, turned = None, self.view.playback.turn(count)
         self.show_message(turned if turned is not None else bindings.is_presented(self) or "")
 
     def action_motion(self) -> None:

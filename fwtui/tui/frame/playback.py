@@ -6,6 +6,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from typing import ClassVar, NamedTuple
 
 from textual import events as ui
@@ -18,6 +19,7 @@ from fwtui.common.text import quoted
 from fwtui.stream.codec import Unknown
 from fwtui.stream.events import Event, Marker, RunStarted
 from fwtui.stream.model import Model
+from fwtui.stream.run import Run
 from fwtui.tui.charts.base import Piece, PieceWidget
 from fwtui.tui.frame.loaded_recording import Band, Recording, first_seen
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, justify, line, longest
@@ -179,6 +181,14 @@ class Playback:
     def _show_card(self, number: int) -> None:
         self.player.seek_marker(str(number))
         self.follow()
+
+    def ahead(self, run: Run, *kinds: type[Event]) -> Run:
+        """Return the run with the events of these kinds that follow this position, up to the next run."""
+        following = (line.event for line in self.player.lines[self.player.index :])
+        for event in takewhile(lambda event: not isinstance(event, RunStarted), following):
+            if isinstance(event, kinds) and event.run == run.id:  # type: ignore[attr-defined]
+                run = run.after(event)
+        return run
 
     def speed(self, direction: int) -> str:
         before = self.player.speed

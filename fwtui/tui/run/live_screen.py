@@ -22,7 +22,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import sanitise
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
-from fwtui.experiment.user_kernel_registry import known_kernels, located, path_of
+from fwtui.experiment.user_kernel_registry import find_kernel_file, known_kernels, path_of
 from fwtui.machine import hardware
 from fwtui.sessions.autosave import ContinuedSession, Earlier, continued
 from fwtui.stream.requests import Hardware
@@ -38,7 +38,7 @@ from fwtui.tui.run.session_screen import ANSWERED, BASELINE, CURSOR, FILTER, MOT
 from fwtui.tui.watch.opening import allowed, load, pick, pick_watched, watch
 from fwtui.tui.widgets import run_labels
 from fwtui.tui.widgets.draft import ExperimentDraft
-from fwtui.tui.widgets.ladder_chart import Ladder, LadderChart, LadderSubject
+from fwtui.tui.widgets.ladder_chart import Ladder
 from fwtui.tui.widgets.run_table import HistoryTable
 from fwtui.tui.widgets.text_panel import Update
 from fwtui_kernels.auto import AUTO
@@ -207,9 +207,7 @@ class RunScreen(SessionScreen):
         super().show()
         self._open_awaited(busy)
         ladders = self.ladders() if self.view.run is None else []
-        chart, room = self.query_one(LadderChart), self.query_one(RunPanel).size.height - len(self.query_one(Update).lines) - 1
-        chart.set_class(not ladders, "-empty")
-        chart.show(LadderSubject(ladders[0], room) if ladders else None)
+        self.query_one(RunPanel).show_ladder(ladders[0] if ladders else None, len(self.query_one(Update).lines) + 1)
 
     def _open_awaited(self, busy: bool) -> None:
         """Open a requested distance summary once it exists, unless the user has switched to another run or screen."""
@@ -351,7 +349,7 @@ class RunScreen(SessionScreen):
         path = path_of(self.draft.kernel.id)
         if path:
             with self.reporting():
-                allowed(self, located(path), self._watch)
+                allowed(self, find_kernel_file(path), self._watch)
         else:
             self.choose_watched()
 

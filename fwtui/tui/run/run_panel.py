@@ -26,7 +26,7 @@ from fwtui.tui.explain.warp_panel import hotspots
 from fwtui.tui.frame.base_screens import DETAILED, PlaceScreen
 from fwtui.tui.frame.notices import Banner
 from fwtui.tui.widgets import run_labels, run_text
-from fwtui.tui.widgets.ladder_chart import LadderChart
+from fwtui.tui.widgets.ladder_chart import Ladder, LadderChart, LadderSubject
 from fwtui.tui.widgets.large import Large
 from fwtui.tui.widgets.matrix import MatrixPicture
 from fwtui.tui.widgets.run_text import RunSubject
@@ -231,6 +231,12 @@ class RunPanel(VerticalScroll, can_focus=False):
         for least, name in ((PICTURED, "-pictured"), (LARGE, "-large")):
             picture.set_class(event.size.width >= least[0] and event.size.height >= least[1], name)
 
+    def show_ladder(self, ladder: Ladder | None, other_rows: int = 1) -> None:
+        """Show a ladder in the height of the panel less `other_rows`; None removes it."""
+        chart = self.query_one(LadderChart)
+        chart.set_class(ladder is None, "-empty")
+        chart.show(LadderSubject(ladder, self.size.height - other_rows) if ladder is not None else None)
+
     def show(
         self,
         model: Model,
@@ -289,8 +295,9 @@ class RunPanel(VerticalScroll, can_focus=False):
             part.show(subject)
             part.set_class(not part.lines, "-empty")
         self.query_one(Figures).show(subject)
-        # after the run the picture has one colour, except for those of ranks; source lines take its place
-        is_plain = run is not None and run.state != "running" and not run.ranks
-        hides = is_plain or any(self.query_one(part, RunSection).lines for part in (".hot", ".code"))
-        self.query_one("#picture").set_class(hides and not (motion or screen.has_class("-presenting")), "-done")
+        # without motion, source lines or a presentation take the place of the picture; after the run, except for those of ranks,
+        # it has one colour
+        covered = screen.has_class("-presenting") or (run is not None and run.state != "running" and not run.ranks)
+        covered |= any(self.query_one(part, RunSection).lines for part in (".hot", ".code"))
+        self.query_one("#picture").set_class(covered and not motion, "-done")
         self.query_one(MatrixPicture).show(run, model.t, motion)

@@ -29,6 +29,7 @@ from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.view import View
 from fwtui.tui.run.answers_panel import AnswersPanel
 from fwtui.tui.run.run_panel import RunPanel
+from fwtui.tui.widgets.ladder_chart import ladder_of
 from fwtui.tui.widgets.matrix import MatrixPicture
 from fwtui.tui.widgets.run_table import NEWEST, ORDERS, HistoryTable
 
@@ -40,6 +41,7 @@ POINTED = {  # selectors of the panels that a marker can name; other names are c
 }
 
 
+MIN_RUNGS = 4  # rungs of a recording that ends on its ladder
 ANSWERED = "-answers"  # the class of a screen that shows the distance summary
 GIVEAWAYS = {  # selectors of the panels that would give the answer away, by kind of question
     **dict.fromkeys(("speedup", "seconds"), "Figures Large, Figures Headline, .total, .reason, .next, .phases, HistoryTable"),
@@ -64,11 +66,7 @@ _no_answers = first_reason(
     ),
     require(attrgetter("answers_seen"), "run {screen.view.run.id} was recorded without a distance summary (fwtui run --answers)"),
 )
-_no_next_rung = first_reason(
-    no_run,
-    require(attrgetter("next_rung"), "no rung of the ladder is predicted to be faster"),
-    is_busy,
-)
+_no_next_rung = first_reason(no_run, require(attrgetter("next_rung"), "no rung of the ladder is predicted to be faster"), is_busy)
 
 BASELINE = look("b", "baseline", "Baseline", "use the marked run as baseline; again: the first run of each graph", no_run)
 VIEW = hidden_look("v", "view", "View", "the run, or its distance summary: diameter, histogram, map", _no_answers, "run.view")
@@ -105,6 +103,8 @@ class SessionScreen(Frame):
     SessionScreen.-short #history { max-height: 4; border-bottom: none; }
     SessionScreen.-flat #history { max-height: 3; border-bottom: none; }
     SessionScreen.-short HistoryTable, SessionScreen.-flat HistoryTable { max-height: 100%; }
+    SessionScreen RunPanel.-awaits .phases, SessionScreen RunPanel.-awaits .progress { display: none; }
+    SessionScreen RunPanel.-awaits Figures, SessionScreen RunPanel.-awaits .total { display: none; }
     SessionScreen .-pointed { background: $primary 25%; }
     SessionScreen.-presenter #left, SessionScreen.-presenter TelemetryStrip { display: none; }
     SessionScreen.-presenter #history { max-height: 5; }
@@ -151,7 +151,9 @@ class SessionScreen(Frame):
         raise NotImplementedError
 
     def show(self) -> None:
-        run = self.view.run
+        run, playback = self.view.run, self.view.playback
+        if run is not None and playback is not None and self.awaits_results:  # a card shows what the run is going to do
+            run = playback.ahead(run, events.Planned, events.Plan, events.Ordered)
         if self.has_class(ANSWERED):
             answer = None if self.view.presenting else self.run_answers
             self.set_class(answer is not None, ANSWERED)
@@ -161,6 +163,7 @@ class SessionScreen(Frame):
         again, then = ("", "") if self.view.source is None else (self.key_of("again"), self.key_of("next_rung"))
         fixes, panel = self.fixes(), self.query_one(RunPanel)
         recorded = ladder_for(self) if run is not None else None
+        panel.set_class(self.awaits_results, "-awaits")
         panel.show(self.model, run, baseline, self.advice(), self._moves, fixes, again, recorded, then)
         self._show_runs()
 
@@ -192,12 +195,19 @@ class SessionScreen(Frame):
         )
 
     @property
+    def awaits_results(self) -> bool:
+        """True at a cue card of a run that has only started: its plan and source are shown instead of empty tables."""
+        run, playback = self.view.run, self.view.playback
+        at_card = playback is not None and playback.recording.marks.directed and self.view.marker is not None
+        return at_card and run is not None and run.state == "running" and run.seconds is None and run.progress is None
+
+    @property
     def _moves(self) -> bool:
-        """True if the plan of a finished run plays in slow motion; in a presentation, if the cue card is about the matrix."""
+        """True if a plan plays in slow motion: before a run progresses; in a presentation, also on cards about the matrix."""
         if not self.view.presenting:
-            return self.view.motion
-        over = self.view.playback is not None and self.view.playback.over
-        return not over and self.view.marker is not None and cue_of(self.view.marker[2]).panel == "matrix"
+            return self.view.motion or self.awaits_results
+        over, marker = self.view.playback is not None and self.view.playback.over, self.view.marker
+        return not over and marker is not None and (self.awaits_results or cue_of(marker[2]).panel == "matrix")
 
     def fixes(self) -> Mapping[str, str]:
         """Return the way to measure each kind of data that an explanation may lack."""
@@ -272,7 +282,14 @@ class SessionScreen(Frame):
 
 
 class ReplayScreen(SessionScreen):
+    DEFAULT_CSS = "ReplayScreen LadderChart { min-height: 100%; }"  # the last run is below it
     BINDINGS: ClassVar = [*bindings.TRANSPORT, BASELINE, VIEW, CURSOR, MOTION, SORT, FILTER]
+
+    def show(self) -> None:
+        super().show()
+        at_end = self.view.playback is not None and self.view.playback.player.at_end and not self.view.presenting
+        ladder = ladder_of(self.model.runs.values(), "this recording") if at_end and self.view.selected is None else None
+        self.query_one(RunPanel).show_ladder(ladder if ladder is not None and len(ladder.rungs) >= MIN_RUNGS else None)
 
     def fixes(self) -> Mapping[str, str]:
         run, playback = self.view.run, self.view.playback

@@ -20,7 +20,7 @@ from fwtui.common.text import quoted
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran, changed, defaults, kernel_named, settle
 from fwtui.experiment.fields import FIELDS
-from fwtui.experiment.user_kernel_registry import is_path, known_kernels, located, name_for, name_of_file, path_of
+from fwtui.experiment.user_kernel_registry import find_kernel_file, is_path, known_kernels, name_for, name_of_file, path_of
 from fwtui.machine.kernel_folder import kernel_files
 from fwtui.tui.actions import bound, hidden
 from fwtui.tui.frame import bindings
@@ -39,19 +39,13 @@ NO_AXES = (QUESTION, WITHIN)
 USUAL_WITHIN = "120"
 USUAL_SIZES = {"cpu": "64..512", "cuda": "256..4096", "any": "64..512"}
 # axes that only some kernels have
-HAVING: Mapping[str, Callable[[Kernel], object]] = {
-    DEVICES: lambda k: k.ranked,
-    "tile": lambda k: k.tiles,
-}
+HAVING: Mapping[str, Callable[[Kernel], object]] = {DEVICES: lambda k: k.ranked, "tile": lambda k: k.tiles}
 OPEN = "each kernel's own"
 HELP = {
     "n": "sizes: 256,512 or 256..4096 (doubling) or 256..4096+256",
     DEVICES: "numbers of devices that share one graph, like 1,2,4: the first GPUs, or processes on CPUs",
     QUESTION: " ".join(
-        (
-            "it fills in what follows; n: how does time grow with it?",
-            *(f"{name}: {one.text}" for name, one in QUESTIONS.items()),
-        )
+        ("it fills in what follows; n: how does time grow with it?", *(f"{name}: {one.text}" for name, one in QUESTIONS.items()))
     ),
     WITHIN: "seconds for all runs together; what will not fit is left out",
 }
@@ -61,11 +55,7 @@ class SweepDraft(Draft):
     """A sweep in the making."""
 
     def __init__(
-        self,
-        experiment: Experiment,
-        settled: Callable[[], Settle],
-        offered: Container[str] = (),
-        texts: Mapping[str, str] = {},
+        self, experiment: Experiment, settled: Callable[[], Settle], offered: Container[str] = (), texts: Mapping[str, str] = {}
     ):
         """`settled()` is asked each time, since what GPUs are here may become known only later; `offered`: names of kernels of
         the user's that are not loaded yet; `texts`: those of a draft before.
@@ -276,7 +266,7 @@ class LiveSweepScreen(SweepScreen):
     def action_run(self) -> None:
         with self.reporting():
             if file := next(iter(self.draft.files), ""):  # the options of its kernel are not known before
-                allowed(self, self._offered.get(file) or located(file), partial(self._register, file, self.action_run))
+                allowed(self, self._offered.get(file) or find_kernel_file(file), partial(self._register, file, self.action_run))
                 return
             sweep = self.view.sweep = Sweep(self.source, self.draft.grid(), self.draft.within())
             sweep.start()

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from fwtui.common.text import sanitise
-from fwtui.experiment.user_kernel_registry import located, name_for, register_kernel
+from fwtui.experiment.user_kernel_registry import find_kernel_file, name_for, register_kernel
 from fwtui.learn.prompts import Prompt
 from fwtui.machine import trust
 from fwtui.machine.kernel_folder import kernel_files
@@ -31,7 +31,7 @@ def pick(frame: Frame, heading: str, take: Callable[[Path], None]) -> None:
                 allowed(frame, path, take)
 
         # once the dialog has closed, as it may open another one
-        frame.open_dialog(PickFile(heading, choices, OWN_HINT), lambda text: frame.call_later(chosen, located(text)))
+        frame.open_dialog(PickFile(heading, choices, OWN_HINT), lambda text: frame.call_later(chosen, find_kernel_file(text)))
 
 
 def pick_watched(frame: Frame, take: Callable[[Path], None]) -> None:

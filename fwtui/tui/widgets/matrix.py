@@ -110,13 +110,14 @@ class MatrixPicture(Widget):
         self.tooltip = "which cells of the matrix the kernel's plan reads and writes at this step"
 
     def show(self, run: Run | None, now: float, motion: bool = False) -> None:
-        """Show the run at session time `now` if its plan exists; with `motion`, loop the plan of an ended run in slow motion."""
+        """Show the run at session time `now` if its plan exists; with `motion`, its plan in slow motion unless it progresses."""
         self._run, self._now = run, now
         if motion != self.moves:
             if self._motion is not None:
                 self._motion.stop()
             self._place = 0
-            self._motion = self.set_interval(1 / self.slow_steps_per_second, self._step) if motion else None
+            still = getattr(self.app, "still", False)
+            self._motion = self.set_interval(1 / self.slow_steps_per_second, self._step, pause=still) if motion else None
         of = (run.id, run.experiment, run.n, len(run.plan)) if run is not None and run.padded else ()
         if of != self._of:
             self._of = of
@@ -134,9 +135,8 @@ class MatrixPicture(Widget):
         self.show(run, 0.0)
 
     def _step(self) -> None:
-        if self._run is not None and self._run.state != "running":
-            self._place += 1
-            self._see()
+        self._place += 1
+        self._see()
 
     def _process_steps(self) -> None:
         """Process a long plan in slices; for a picture, process all of it at once."""
@@ -154,7 +154,7 @@ class MatrixPicture(Widget):
         if frames is not None and frames.complete and len(frames) and run is not None:
             if self._raced is not None:
                 scene_now = raced_scene(frames, run, *self._raced)
-            elif self._motion is not None and run.state != "running":
+            elif self._motion is not None and (run.state != "running" or (run.progress is None and run.seconds is None)):
                 scene_now = slow_scene(frames, run, self._place)
             else:
                 scene_now = scene(frames, run, self._now)

@@ -8,7 +8,7 @@ from own_files import TELLS, written
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
-from fwtui.experiment.user_kernel_registry import located, name_for, register_kernel
+from fwtui.experiment.user_kernel_registry import find_kernel_file, name_for, register_kernel
 from fwtui.learn.kernel_source import SourcePart, source
 from fwtui.learn.stepping import Stepping, stepping
 from fwtui_kernels.plan import Cost, Shape
@@ -67,7 +67,7 @@ def test_other_files_are_not_kernel_files(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.py").mkdir()
     with pytest.raises(Refused) as refusal:
-        located(name)
+        find_kernel_file(name)
     assert str(refusal.value).startswith(sentence)
 
 
