@@ -42,9 +42,9 @@ def execute(args: argparse.Namespace) -> int:
         raise Refused(f"{quoted(args.file)} is not the name of a file; pass {sanitise(str(path / 'mine.py'))}")
     in_cuda = args.cuda or path.suffix == ".cu"
     if path.suffix not in (".py", ".cu"):
-        python_file, cuda_file = (sanitise(str(path.with_suffix(suffix))) for suffix in (".py", ".cu"))
-        better = f"write {python_file} for Python, or {cuda_file} for CUDA C++"
-        raise Refused(f"{quoted(args.file)} does not end in .py or .cu, as a kernel's file must; {better}")
+        stem = sanitise(str(path.with_suffix("")))
+        way = f"write {stem}.py, or {stem}.cu for CUDA C++"
+        raise Refused(f"{quoted(args.file)} does not end in .py or .cu, as a kernel's file must; {way}")
     if not path.parent.is_dir():
         raise Refused(
             f"there is no folder {sanitise(str(path.parent))} to write {sanitise(path.name)} in; create it or choose another"
@@ -71,8 +71,8 @@ def execute(args: argparse.Namespace) -> int:
     size = 512 if in_cuda or on_cpu or hardware.driver_present() else 16  # the simulator supports only small graphs
     written = " and ".join(sanitise(path.with_suffix(suffix).name) for suffix in texts)
     named = sanitise(shlex.quote(str(plan if plan.is_absolute() else f"./{plan}")))
-    kept = f" for your {sanitise(path.name)}: make its plan launch your __global__ functions" if given else "; change it"
-    print(f"{written} written{kept}, and run it: fwtui run -k {named} -n {size}")
+    task = f" for your {sanitise(path.name)}; name its __global__ functions in build" if given else "; change it"
+    print(f"{written} written{task}, and run it: fwtui run -k {named} -n {size}")
     return OK
 
 

@@ -34,7 +34,7 @@ from fwtui.live.session import Live
 from fwtui.live.watch_events import NOTE, VERDICT, CheckEnd, CheckStart, Report, Superseded, WatchUpdate, parse_architecture
 from fwtui.live.watch_loop import DEFAULT_N, Benchmarks, WatchLoop, WatchRequest, resolve_watch_request
 from fwtui.machine.device_choice import settle_here
-from fwtui.stream.kernel_tests import Finding
+from fwtui.stream.kernel_tests import Finding, repeated, repeated_text
 
 VERDICTS = {None: "NOT TRIED", True: "RIGHT", False: "NOT RIGHT"}
 MARKS = {None: " ", True: "+", False: "!"}
@@ -84,10 +84,9 @@ def execute(args: argparse.Namespace) -> int:
         try:
             with closing(sitting.run(ended, args.once)) as updates:
                 for update in updates:
-                    if args.json:
-                        seen.append(update)
-                    else:
-                        _show(update, request)
+                    seen = [update] if isinstance(update, CheckStart) else [*seen, update]
+                    if not args.json:
+                        _show(update, request, [one for one in seen if isinstance(one, Report)])
                     before = prompted.place.number if prompted is not None else 0
                     if prompted is not None:
                         prompted.update(update)
@@ -113,13 +112,21 @@ def _count(args: argparse.Namespace, name: str) -> int:
     return int(field.read(text)[name]) if text is not None else 0
 
 
-def _show(update: WatchUpdate, request: WatchRequest) -> None:
+def _show(update: WatchUpdate, request: WatchRequest, reports: Sequence[Report]) -> None:
+    """Print an update, and each failure once: the first in full, wrong cases after it by their names in the verdict."""
+    findings = [report.finding for report in reports if report.finding is not None]
+    failures = [finding for finding in findings if not finding.fine]
     match update:
         case CheckStart(number):
             lines = [f"{sanitise(request.path.name)}, save {number}"]
         case Report(about, sentence) if about == NOTE:
             print_message(sentence)
             return
+        case Report(finding=found) if found in repeated(findings) or (found in failures[:1] and not failures[0].n):
+            return
+        case Report(about, sentence) if about == VERDICT and failures and failures[0].n and sentence == failures[0].sentence:
+            parts = filter(None, (failures[0].case, repeated_text(findings)))
+            lines = folded([f"{VERDICTS[False]}: {'; '.join(parts)}"])
         case Report():
             lines = folded([line(update)])
         case Superseded():
@@ -130,10 +137,9 @@ def _show(update: WatchUpdate, request: WatchRequest) -> None:
 
 
 def findings_data(request: WatchRequest, updates: Sequence[WatchUpdate]) -> dict[str, Any]:
-    """Collect the updates since the last save; `right` is None if nothing could be tested on this device."""
-    last = max((place for place, update in enumerate(updates) if isinstance(update, CheckStart)), default=0)
-    reports = [update for update in updates[last:] if isinstance(update, Report)]
-    result = next((update for update in reversed(updates[last:]) if isinstance(update, CheckEnd)), None)
+    """Collect the updates of a save; `right` is None if nothing could be tested on this device."""
+    reports = [update for update in updates if isinstance(update, Report)]
+    result = next((update for update in reversed(updates) if isinstance(update, CheckEnd)), None)
     return {
         "file": request.path.name,
         "device": str(request.device),

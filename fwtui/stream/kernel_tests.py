@@ -5,7 +5,7 @@ All types are plain data, so that code that shows or counts findings does not im
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -125,6 +125,18 @@ class Begun(Struct, frozen=True, tag="begun", tag_field="told"):
     """The start of a case: if no finding follows, this case hangs."""
 
     case: str
+
+
+def repeated(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the cases with wrong distances after the first one, which are displayed only by their names."""
+    return [finding for finding in findings if finding.outcome == WRONG][1:]
+
+
+def repeated_text(findings: Sequence[Finding]) -> str:
+    """Name the repeated cases: 2 more cases are wrong: n = 4, one block; n = 5; empty if there are none."""
+    cases = [finding.case for finding in repeated(findings)]
+    verb = "is" if len(cases) == 1 else "are"
+    return f"{units.counted(len(cases), 'more case')} {verb} wrong: {'; '.join(cases)}" if cases else ""
 
 
 def verdict(findings: Iterable[Finding]) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 import scenes
-from apps import Compare, Replay, dashboard_of, playback_of, view_of
+from apps import Compare, Replay, dashboard_of, playback_of, replay_at_end, view_of
 from builders import write_session
 from fake_live import FakeLive
 from msgspec.structs import replace
@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment
 from fwtui.learn.course import load_course
-from fwtui.sessions.folders import own_folder
+from fwtui.sessions.folders import own_folder, shipped_folder
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.compare.ladder_screen import LadderScreen, experiment_here, offers_here
@@ -150,6 +150,13 @@ async def test_a_replay_has_a_ladder_of_its_runs_and_shows_the_chosen_one(replay
     one = [scenes.header(), scenes.GPU, *scenes.run(1, 1.0, scenes.experiment("naive"))]
     async with replay_of(one).run_test(size=(80, 24)) as pilot:
         assert "a ladder needs verified runs" in await keyed(pilot, "3", "C")
+
+
+async def test_the_recording_of_a_ladder_ends_on_it() -> None:
+    async with replay_at_end(shipped_folder() / "h200-ladder-n4096.fwt.jsonl.gz").run_test(size=(80, 24)) as pilot:
+        shown = await keyed(pilot)
+        assert "From 2.53 billion to 13.8 trillion" in shown and "Look-ahead " in shown and "SLOWER THAN" not in shown
+        assert "RUN 46" in await keyed(pilot, "down", "enter"), "a chosen run is shown instead"
 
 
 def test_picture(dashboard: FwtuiApp, snap_compare: Compare) -> None:

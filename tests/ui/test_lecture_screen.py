@@ -9,6 +9,9 @@ from apps import Replay, playback_of, view_of
 from builders import write_session
 from pressing import NARROW, WIDE, keyed, opened, proceed, until
 from recorded_sessions import LECTURE, medians, milliseconds
+from rich.segment import Segment
+from rich.style import Style
+from textual.color import Color
 from textual.pilot import Pilot
 
 from fwtui.experiment.experiment import Experiment
@@ -19,10 +22,12 @@ from fwtui.sessions.folders import shipped_folder
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.screens import screen_text
-from fwtui.tui.frame.appearance import Appearance
+from fwtui.tui.frame.appearance import THEMES, Appearance
+from fwtui.tui.frame.contrast import LEGIBLE_DIM, MIN_CONTRAST, contrast
 from fwtui.tui.frame.cue_card import CueCard
 from fwtui.tui.frame.loaded_recording import Recording
 from fwtui.tui.frame.playback import Playback
+from fwtui.tui.textual_internals import strips
 from fwtui.tui.widgets.matrix import MatrixPicture
 
 PANELS = [panel for panel in ALL_PANELS if panel != SOURCE]  # beside the card
@@ -236,6 +241,49 @@ async def test_cue_cards_are_presented_one_by_one_until_the_end(lecture: FwtuiAp
         text = await press(pilot, "escape")
         assert "paused" in text and not player.playing and not shades(lecture, "dimmed") and lecture.focused is table
         assert "8 of 9" in await press(pilot, "left_parenthesis", "P"), "it begins where the recording stands"
+
+
+def legible(segment: Segment) -> bool:
+    assert segment.style is not None and segment.style.color is not None and segment.style.bgcolor is not None
+    return contrast(Color.from_rich_color(segment.style.color), Color.from_rich_color(segment.style.bgcolor)) >= MIN_CONTRAST
+
+
+@pytest.mark.parametrize("name", [name for name in THEMES if not name.startswith("ansi")])  # a terminal dims its own colours
+def test_dim_text_is_legible_in_each_theme(lecture: FwtuiApp, name: str) -> None:
+    colours = lecture.available_themes[name].to_color_system().generate()
+    for ground in (Color.parse(colours[key]) for key in ("background", "surface", "panel")):
+        for key in ("foreground", "primary", "secondary", "text-primary", "text-success", "text-warning", "text-error"):
+            style = Style(color=Color.parse(colours[key]).rich_color, bgcolor=ground.rich_color, dim=True)
+            (dimmed,) = LEGIBLE_DIM.apply([Segment("x", style)], ground)
+            assert legible(dimmed) and dimmed.style != style, (key, ground)
+
+
+async def test_a_dimmed_panel_is_legible(lecture: FwtuiApp) -> None:
+    async with opened(lecture) as pilot:
+        await at(pilot, 2, "P")
+        lines = [[*strip] for strip in strips(lecture.screen)]
+        table = lecture.screen.query_one("HistoryTable")
+        dimmed = [one for y in range(table.region.y, table.region.bottom) for one in lines[y] if one.text.strip()]
+        assert table.ancestors[0].has_class("-dimmed") and dimmed and all(map(legible, dimmed))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["lecture-tiles", "lecture-own-kernel", "h200-sparse-grid"])
+async def test_a_card_of_a_run_that_begins_shows_its_source_or_its_plan(name: str) -> None:
+    app = FwtuiApp(replay=Recording(name, reader.load(shipped_folder() / f"{name}.fwt.jsonl.gz")), still=True)
+    async with opened(app) as pilot:
+        for keys in ((), ("P",)):
+            await press(pilot, *keys)
+            player = playback_of(app).player
+            beginnings = 0
+            for number in range(1, player.count(events.Marker)[1] + 1):
+                text, run = await at(pilot, number), view_of(app).run
+                assert "no time yet" not in text
+                if run is not None and run.state == "running":
+                    beginnings += 1
+                    seen = app.screen.query_one(MatrixPicture).region.area and "slow motion" in text and " def " in text
+                    assert seen or app.screen.query_one(CueCard).has_class("-source"), number
+            assert beginnings >= 2
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,6 @@ from textual.content import Content
 from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.events import Event, Resize
-from textual.filter import LineFilter
 from textual.geometry import Size
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
@@ -37,7 +36,6 @@ from fwtui.tui.app.ui_state import SavedUiState
 from fwtui.tui.app.view_stack import ViewStack
 from fwtui.tui.frame.appearance import DEFAULT, FWTUI, HEIGHTS, WIDTHS, Appearance
 from fwtui.tui.frame.bindings import OF_THE_APP
-from fwtui.tui.frame.contrast import LEGIBLE_DIM
 from fwtui.tui.frame.dialogs import Dialog, EndScreen
 from fwtui.tui.frame.frame import FAILED, Frame
 from fwtui.tui.frame.palette import Command, CommandProvider
@@ -129,10 +127,6 @@ class FwtuiApp(Survivor):
 
     def compose(self) -> ComposeResult:
         yield Static(Content("opening…"), id="loading", markup=False)
-
-    def get_line_filters(self) -> Sequence[LineFilter]:
-        filters = super().get_line_filters()
-        return filters if self.native_ansi_color else [LEGIBLE_DIM, *filters]  # a terminal dims its own colours
 
     def get_driver_class(self) -> type[Driver]:
         if constants.DRIVER is None:

@@ -34,7 +34,8 @@ def top_of(view: View, places: tuple[Place, ...], place: str) -> Top:
     """Collect the content of the bar for a screen of a view."""
     source, recording, paused = view.source, "", ""
     if source is not None and source.recorder is not None:
-        recording = f"{units.clock(source.now - source.recorder.began)} · {units.memory(source.recorder.bytes)}"
+        # padded: a width that changes with the size would show and hide the device in turn
+        recording = f"{units.clock(source.now - source.recorder.began)} · {units.memory(source.recorder.bytes):<8}"
     if source is not None and view.paused:
         missed = source.model.index - view.model.index
         paused = f"{units.clock(max(0.0, source.now - view.model.t))} · {units.counted(missed, 'event')}"

@@ -16,6 +16,7 @@ from fwtui.commands.new import python
 from fwtui.commands.support.experiment_options import add_experiment_options, experiments_of_every_kernel
 from fwtui.experiment import user_kernel_registry
 from fwtui.experiment.experiment import settle
+from fwtui.experiment.user_kernel_registry import find_kernel_file
 from fwtui.machine import trust
 from fwtui_kernels import registry
 from fwtui_kernels.own import check, load
@@ -197,7 +198,8 @@ def test_a_kernel_is_judged_once(
     wrong = fwtui(tmp_path, *words, *([] if whole else ["--json"]))
     assert wrong.returncode == 1
     if whole:
-        assert "NOT RIGHT: n = 3, one less than a block: wrong at row " in wrong.stdout and "it began in " in wrong.stdout
+        assert wrong.stdout.count("wrong at row ") == 1 and "! n = 3, one less than a block: wrong at row " in wrong.stdout
+        assert "it began in " in wrong.stdout and "more cases are wrong: n = 4, one block; n = 5" in wrong.stdout
     else:
         found = json.loads(wrong.stdout)
         assert found["file"] == "mine.py" and found["right"] is False and found["seconds"] is None
@@ -237,6 +239,15 @@ def test_a_new_file_has_a_plan_that_computes_all_distances(tmp_path: Path, words
         relax(matrix, mine.places(plan[index].writes), k)
     assert (matrix == expected).all()
     assert mine.simulates and (tmp_path / "mine.cu").exists() == bool(words)
+
+
+def test_cuda_cpp_is_named_by_its_cu_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cu = tmp_path / "mine.cu"
+    assert main(["new", str(cu)]) == 0 and "__global__" in cu.read_text() and find_kernel_file(str(cu)).name == "mine.py"
+    (tmp_path / "mine.py").unlink()
+    cu.write_text("// mine")
+    assert main(["new", str(cu), "--from", "tile-32"]) == 0 and cu.read_text() == "// mine", "only the plan is written"
+    assert "mine.py written for your mine.cu; name its __global__ functions in build, and run it" in capsys.readouterr().out
 
 
 def test_folders_and_macros_are_written_into_the_file(tmp_path: Path) -> None:
