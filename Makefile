@@ -35,8 +35,10 @@ INSTALL = $(PIP) $(1) > $(VENV)/install.log 2>&1 || { \
   echo "fwtui could not be installed, perhaps for want of a network ($$(grep -o 'ERROR: .*' $(VENV)/install.log | head -1)); $(VENV)/install.log says more, and the next make tries again"; \
   exit 2; }
 
-# on all cores, where pip would take one, and without what no command imports; what is no Python of this version is passed over
-COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/(tests|pip|lexers)/' $(VENV)/lib || true
+# on all cores, where pip would take one, and without what no command imports; what is no Python of this version is passed over.
+# Program and tests too: otherwise each test process would compile them
+COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/(tests|pip|lexers)/' $(VENV)/lib || true; \
+  $(BIN)/python -m compileall -qq -j 0 fwtui kernels tests || true
 
 .PHONY: run demo learn test test-all check browser slow attack mutants versions constraints clean gone
 
