@@ -21,6 +21,7 @@ SHADES, NO_PATH = "░▒▓█", "·"  # near distances to far ones; no path
 MAX = 32768  # vertices; above this it takes more than ten seconds
 RIGHT = ("verified", "unverified")  # verdicts on distances that may be summarised
 _BAR = 40
+_SEVEN_DIGITS = 1e6
 CENTRES = 6  # named vertices of a centre
 _MEAN_DIGITS = 4  # significant digits of a cell of the map: enough to show, and small in a session
 MAP = "mean distance, sources down, targets across"
@@ -33,12 +34,13 @@ def distance(value: float) -> str:
     from numpy import errstate, float32  # slow to import, and not needed for integers
 
     with errstate(over="ignore"):
-        return str(float32(value)) if float32(value) == value else f"{value:.15g}"
+        single = float32(value)
+    return str(single) if float(single) == value else f"{value:.15g}"
 
 
 def number(value: float) -> str:
-    """Return a mean, or the edge of a bin: integers in full, others to seven digits."""
-    return f"{value:,.0f}" if value == int(value) else f"{value:.7g}"
+    """Return a mean, or the edge of a bin: integers and those of seven digits or more in full, others to seven digits."""
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= _SEVEN_DIGITS else f"{value:.7g}"
 
 
 def stated(summary: DistanceSummary, vertices: Vertices, *, t: float = 0.0, run: int = 0, checksum: str = "") -> events.Answers:

@@ -28,6 +28,11 @@ class Arcs(NamedTuple):
     def reversed(self) -> Arcs:
         return Arcs(self.targets, self.sources, self.weights)
 
+    def with_reverse(self, which: np.ndarray | slice = slice(None), sign: float = 1.0) -> Arcs:
+        """Return all arcs, and those of `which` also in the other direction, their weights times `sign`."""
+        sources, targets, weights = (part[which] for part in self)
+        return Arcs(*map(np.concatenate, zip(self, (targets, sources, sign * weights), strict=True)))
+
 
 class ArcCollector:
     """Arcs as they are read. When more than `most` are held, parallel ones are merged, which frees their memory.
@@ -204,7 +209,7 @@ class LazyGraph:
     """A graph whose arrays are not yet checked: `look` may still raise, or find arcs to or from missing vertices."""
 
     n: int
-    parts: np.ndarray | CsrRows | Arcs
+    parts: np.ndarray | CsrRows
     look: Callable[[], Adjacency]
     name: str = ""
     notes: tuple[str, ...] = ()
@@ -275,10 +280,7 @@ def _converted(block: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 def both_ways(graph: Adjacency) -> Adjacency:
     """Return the graph with every edge in both directions."""
-    arcs = graph.all_arcs()
-    ends = np.concatenate([arcs.sources, arcs.targets]), np.concatenate([arcs.targets, arcs.sources])
-    both = Arcs(*ends, np.concatenate([arcs.weights, arcs.weights]))
-    return replace(graph, dense=None, arcs=both, merged=2 * graph.merged, orders={})
+    return replace(graph, dense=None, arcs=graph.all_arcs().with_reverse(), merged=2 * graph.merged, orders={})
 
 
 def is_plain(array: np.ndarray) -> bool:

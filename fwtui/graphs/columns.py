@@ -10,7 +10,6 @@ import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import excerpt, quoted
-from fwtui.graphs.adjacency import Arcs
 from fwtui.graphs.file_options import AUTO
 
 _SHOWN = 8  # names in a message
@@ -22,13 +21,9 @@ _NUMBERED = ({"1", "a"}, {"2", "b"})  # suffixes of source and target, as in nod
 _WEIGHT = {"weight", "weights"}
 _WEIGHTS = {"cost", "costs", "length", "len", "distance", "dist", "value", "val", "time", "duration", "km", "miles", "minutes"}
 _NO_WEIGHT = {"start", "end", "begin", "date", "stamp", "unit", "id"}  # tokens of a name such as start_time or value_id
-_DIRECTION = {"type", "directed", "direction", "directedness"}
-_BOTH_WAYS = {
-    "undirected": True,
-    "directed": False,
-    "true": False,
-    "false": True,
-}  # true and false: values of a column "directed"
+_DIRECTION = {"type", "directed", "undirected", "bidirectional", "direction", "directedness"}
+_DIRECTED = {"undirected": False, "bidirectional": False, "mutual": False, "both": False, "directed": True}
+_YES = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}  # values of a column such as directed
 _IDENTIFIER = {"id", "ids", "key", "index", "osmid", "unnamed"}
 
 
@@ -109,6 +104,14 @@ class WeightChoice(NamedTuple):
 ANY_WEIGHT = WeightChoice(way="pass weight=NAME, or weight=None if each edge counts 1")
 
 
+ENTRIES_NOTE = "weights from the entries of the sparse matrix"
+
+
+def matrix_note(n: int) -> str:
+    """Return the phrase for a file whose cells are the weights."""
+    return f"read as a matrix of {n:,} x {n:,} weights"
+
+
 def weights_note(title: object | None, noun: str = "column") -> str:
     """Return the phrase that states where the weights come from."""
     return "each edge counts 1" if title is None else f"weights from {noun} {quoted(str(title))}"
@@ -181,23 +184,24 @@ def roles_of(
     return Roles(*ends, weight, direction, tuple(notes))
 
 
+def _leads_both_ways(value: Any, title: str) -> bool | None:
+    """Return whether a value such as undirected, or false in a column directed, means both ways; None if it is neither."""
+    text, tokens = str(value).lower(), set(tokens_of(title))
+    directed = _DIRECTED.get(text)
+    if directed is None and text in _YES and tokens & _DIRECTED.keys():
+        directed = _YES[text] == ("directed" in tokens)
+    return None if directed is None else not directed
+
+
 def _has_directions(title: str, values: Sequence[Any]) -> bool:
     """Return whether a column marks each edge as directed or not, as Gephi's column Type does."""
-    known = _BOTH_WAYS if "directed" in title.lower() else {"undirected", "directed"}
-    tokens = set(tokens_of(title))
-    return bool(tokens & _DIRECTION) and len(values) > 0 and all(str(value).lower() in known for value in values)
+    return bool(set(tokens_of(title)) & _DIRECTION) and any(_leads_both_ways(value, title) is not None for value in values)
 
 
 def both_ways_of(directions: Sequence[str], title: str, where: str) -> np.ndarray:
     """Return for each edge whether it leads both ways. Raises Refused for a value that is not a direction."""
-    ways = [_BOTH_WAYS.get(direction.lower()) for direction in directions]
+    ways = [_leads_both_ways(direction, title) for direction in directions]
     if None in ways:
-        token = quoted(directions[ways.index(None)])
-        raise Refused(f"{where} has {token} in column {quoted(title)}; write directed or undirected")
+        value = quoted(directions[ways.index(None)])
+        raise Refused(f"{where} has {value} in column {quoted(title)}; write directed or undirected")
     return np.array(ways, bool)
-
-
-def with_reverse(arcs: Arcs, back: np.ndarray) -> Arcs:
-    """Return the arcs, and those for which `back` is true in the other direction too."""
-    sources, targets, weights = (part[back] for part in arcs)
-    return Arcs(*(np.concatenate(pair) for pair in zip(arcs, (targets, sources, weights), strict=True)))

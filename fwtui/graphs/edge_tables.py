@@ -10,7 +10,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import quoted, sanitise
 from fwtui.common.units import counted
 from fwtui.graphs.adjacency import Adjacency, Arcs, graph_of_arcs
-from fwtui.graphs.columns import ANY_WEIGHT, Roles, WeightChoice, both_ways_of, ends_among, listed, roles_of, with_reverse
+from fwtui.graphs.columns import ANY_WEIGHT, Roles, WeightChoice, both_ways_of, ends_among, listed, roles_of
 from fwtui.graphs.vertex_numbers import NamedVertices, number_whole
 
 _SAMPLE = 200  # rows that show whether a column holds numbers
@@ -74,7 +74,7 @@ def of_table(
         title = str(keys[roles.direction])
         back = both_ways_of([str(value) for value in column(roles.direction).tolist()], title, name)
         notes = (*notes, f"{counted(int(np.count_nonzero(back)), 'edge')} undirected by column {quoted(title)}")
-        arcs = with_reverse(arcs, back)
+        arcs = arcs.with_reverse(back)
     present = np.isfinite(arcs.weights)
     return graph_of_arcs(len(labels), labels, arcs if present.all() else Arcs(*(part[present] for part in arcs)), notes=notes)
 

@@ -67,15 +67,15 @@ def load_lazily(
             raise Refused(f"{name}: the greatest weight, {shortest(likely)}, is in so many cells that it may mean no edge; {way}")
     given: GivenGraph
     if isinstance(graph, LazyGraph):
-        given = replace(graph, name=name, look=partial(_checked, graph.look, name, limits))
+        given = replace(graph, name=name, look=partial(_checked, graph.look, name, limits, graph.notes))
     else:
-        given = _checked(lambda: graph, name, limits)
+        given = _checked(lambda: graph, name, limits, graph.notes)
     return both_ways(given.adjacency) if options.undirected else given
 
 
-def _checked(look: Callable[[], Adjacency], name: str, limits: GraphLimits) -> Adjacency:
+def _checked(look: Callable[[], Adjacency], name: str, limits: GraphLimits, notes: tuple[str, ...]) -> Adjacency:
     with refused_for_room(name, limits.dtype):
-        graph = replace(look(), name=name)
+        graph = replace(look(), name=name, notes=notes)
         limits.check_weights(graph, name)
         return graph
 
@@ -110,10 +110,13 @@ def _filled(graph: Adjacency, matrix: np.ndarray) -> GraphInput:
     widest = max(abs(facts.low or 0), abs(facts.high or 0)) * (graph.n - 1)
     arcs = facts.edges if graph.arcs is None else _counted(graph.arcs) + graph.merged
     ignored = arcs - facts.edges
+    notes = [*graph.notes, *([f"{ignored:,} of {arcs:,} arcs are parallel or self-loops"] if ignored else [])]
+    if not facts.integer and any((piece.weights != piece.weights.astype(matrix.dtype)).any() for piece in graph.pieces()):
+        notes.append(f"weights rounded to {matrix.dtype}; choose float64 for all their digits")
     return replace(
         facts,
         exact_sums=facts.integer or 3 * widest < held_below(graph.facts, matrix.dtype.name),
-        note="; ".join([*graph.notes, *([f"{ignored:,} of {arcs:,} arcs are parallel or self-loops"] if ignored else [])]),
+        note="; ".join(notes),
         vertices=graph.vertices,
     )
 

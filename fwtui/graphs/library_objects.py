@@ -172,20 +172,19 @@ def _of_sparse(matrix: Any) -> Adjacency:
     check_sparse(matrix)
     rows = matrix.tocsr()
     if not rows.has_canonical_format:
-        rows = rows.copy()
+        rows = rows.astype(np.float64)  # a sum may exceed a narrow type
         rows.sum_duplicates()
     entries = rows.tocoo()
     return replace(of_entries(matrix.shape[0], entries.row, entries.col, entries.data), notes=_fewer(matrix, rows))
 
 
-def of_entries(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray, add: bool = False) -> Adjacency:
-    """The graph of a sparse matrix's entries; +inf and NaN mean no edge. `add`: duplicates add up. Raises Refused for -inf."""
+def of_entries(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> Adjacency:
+    """Return the graph of a sparse matrix's entries; +inf and NaN mean no edge. Raises Refused for -inf."""
     present = np.isfinite(weights)
     if np.isneginf(weights[~present]).any():
         raise Refused("-inf is not a weight; pass finite numbers")
     ends = sources[present].astype(np.int64), targets[present].astype(np.int64)
-    arcs = Arcs(*ends, weights[present].astype(np.float64))
-    return graph_of_arcs(n, None, arcs, add=True) if add else Adjacency(n, arcs=arcs)
+    return Adjacency(n, arcs=Arcs(*ends, weights[present].astype(np.float64)))
 
 
 def of_networkx(

@@ -8,15 +8,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import quoted, sanitise
+from fwtui.common.text import quoted
 from fwtui.common.units import counted
-from fwtui.graphs.columns import Roles, ends_among, roles_of, weights_note
-from fwtui.graphs.text_rows import MAX_WHOLE, Form, GraphFile, number_in
+from fwtui.graphs.columns import Roles, ends_among, matrix_note, roles_of, weights_note
+from fwtui.graphs.text_rows import BLANKS, COMMENTS, MAX_WHOLE, Form, GraphFile, number_in, unclear_comment
 
 _SAMPLE, _SAMPLE_SIZE = 200, 1 << 16  # rows and characters that show the separator and the columns of numbers
 _COMMENTS = ("#", "%", "//")
-_UNDIRECTED = re.compile(r"\bundirected\b|\bunordered pair", re.IGNORECASE)
-_KONECT = re.compile(r"%\s*(sym|asym|bip)\s+(\w+)", re.IGNORECASE)
+_NO = r"\s*[:=]\s*(?:no|false|0)\b"
+# SNAP writes "Directed graph (each unordered pair of nodes is saved once)" above directed graphs
+_UNDIRECTED = re.compile(rf"(?<!not )(?<!not an )\bundirected\b(?!{_NO})|\bdirected{_NO}", re.IGNORECASE)
+_KONECT = re.compile(r"%\s*(sym|asym|bip)\b\s*(\w*)", re.IGNORECASE)
 _COUNTS_EDGES = ("positive", "dynamic", "unweighted")  # KONECT's kinds of weights that are not distances
 _SEPARATOR_LINE = re.compile(r"sep=(.)\s*$", re.IGNORECASE)  # written by spreadsheets
 _MIN_MATRIX = 5  # columns of numbers without titles: fewer may also be edges
@@ -33,7 +35,8 @@ class Head(NamedTuple):
     bipartite: bool = False
     matrix: int = 0  # vertices of a matrix; 0: the rows are edges
     labels: Sequence[str] | None = None  # vertex names of a matrix
-    counts: tuple[int, int] | None = None  # vertices and edges, if they are the first line
+    counts: tuple[int, ...] = ()  # the first row, if it may be the counts of vertices and edges
+    direction: str = ""  # title of the column of directions
 
 
 class _Beginning:
@@ -50,6 +53,8 @@ class _Beginning:
         sample, ended = _sampled(lines[self.lines :])
         self.ended = ended and whole and not size
         if not sample:
+            if separator is not None and (unclear := next((line for line in lines if separator in line), "")):
+                raise Refused(f"{source.name}: {unclear_comment(unclear)}")
             form = "'from to weight'" if separator is None else f"source{separator}target{separator}weight"
             raise Refused(f"{source.name} has no edges; put {form} on each line")
         self.delimiter = self.declared or _delimiter(sample, separator)
@@ -74,7 +79,6 @@ class _Beginning:
             if match := _SEPARATOR_LINE.match(text):
                 self.declared = match[1]
             elif text.startswith(_COMMENTS):
-                self._check_comment(line, lines[number + 1 :], number + 1)
                 self.sign = text[0]
                 self.comments.append(text.lstrip("#%/ \t"))
                 self.undirected = self.undirected or bool(_UNDIRECTED.search(text))
@@ -83,20 +87,6 @@ class _Beginning:
             elif text:
                 return number
         return len(lines)
-
-    def _check_comment(self, line: str, following: list[str], number: int) -> None:
-        """Raise Refused for a line that may be a comment or an edge between names such as #a and #b."""
-        separator = self.separator
-        if (
-            separator is None
-            or line[1:2] in ("", " ", "\t", "#", "%", "/")
-            or separator not in line
-            or ends_among(_split(line[1:], separator))
-        ):
-            return
-        if any(row.startswith("#") and row[1:2] not in " #" for row in following[:_SAMPLE]):
-            way = "put a space after # for comments, or titles first"
-            raise self.source.wrong(number, f"{sanitise(line)[:40]!r} is a comment or an edge; {way}")
 
     def _titles(self) -> list[str]:
         """Return the titles of the columns: the first row, or a comment that names the ends; [] if there are none."""
@@ -110,35 +100,42 @@ class _Beginning:
         return next((titles for titles in found if len(titles) == len(first) and ends_among(titles)), [])
 
     def matrix(self) -> Head | None:
-        """Return the head of a square matrix of numbers, with or without names of its rows and columns; None for edges."""
-        rows, titles = self.rows, self.titles if self.titled else []
-        columns = len(rows[0])
-        named = len(titles) == columns > 2 and [row[0] for row in rows] == titles[1:][: len(rows)]
-        if (titles and ends_among(titles) and not named) or self.structure or any(len(row) != columns for row in rows):
+        """Return the head of a square matrix of numbers, with or without names of its rows and columns; None for edges.
+
+        Raises Refused if the rows may be either.
+        """
+        first, body = (self.titles, self.rows) if self.titled else (self.rows[0], self.rows[1:])
+        columns = len(first)
+        named = (self.titled or not first[0]) and columns > 2 and [row[0] for row in body] == first[1 : 1 + len(body)]
+        numbered = self.ended and len(body) == columns > 2 and first in [[*map(str, range(low, low + columns))] for low in (0, 1)]
+        labels = first[named:] if self.titled or named or numbered else None
+        cells = [row[named:] for row in (self.rows if labels is None else body)]
+        size = columns - named
+        if (self.titles and ends_among(self.titles) and not named) or self.structure or any(len(row) != size for row in cells):
             return None
-        cells, size = [row[named:] for row in rows], columns - named
         if not all(_is_number(cell) or cell.lower() in _NO_NUMBER for row in cells for cell in row):
             return None
-        small = not named and size < _MIN_MATRIX
-        if (small and (titles or not self.ended or not self._is_small_matrix())) or (named and self.ended and len(rows) != size):
+        if self.ended and len(cells) != size and (named or size < _MIN_MATRIX):
+            return None
+        if not named and size < _MIN_MATRIX and (not self.ended or not self._is_small_matrix(cells)):
             return None
         self.source.weight.check_unused(self.source.name)
         form = self.base._replace(columns="-" * named + "w" * size, names=False)
-        note = f"read as a matrix of {size:,} x {size:,} weights"
-        return Head(form, self.lines, (note,), matrix=size, labels=titles[named:] or None)
+        skipped = self.lines + (labels is not None and not self.titled)
+        return Head(form, skipped, (matrix_note(size),), matrix=size, labels=labels)
 
-    def _is_small_matrix(self) -> bool:
-        """Return whether a small table of numbers is a matrix, not edges. Raises Refused if it could also be edges."""
-        n = len(self.rows)
-        if n != len(self.rows[0]) or n < (2 if self.separator else 4):  # a .txt with two or three columns is an edge list
-            return False
-        values = [[number_in(cell.replace(",", ".")) for cell in row] for row in self.rows]
+    def _is_small_matrix(self, cells: list[list[str]]) -> bool:
+        """Return whether a small square of numbers is a matrix, not edges. Raises Refused if it could also be edges."""
+        n = len(cells)
+        values = [[number_in(cell.replace(",", ".")) for cell in row] for row in cells]
         diagonal = {values[place][place] for place in range(n)}
-        if len(diagonal) > 1 or (n < 4 and diagonal != {0}) or values == [[0, 1], [1, 0]]:
-            return False
-        whole = all(value is not None and value >= 0 and value.is_integer() for row in values for value in row[:2])
         symmetric = all(values[i][j] == values[j][i] for i in range(n) for j in range(n))
-        if n > 3 or not whole or (n > 2 and symmetric):
+        whole = all(value is not None and value >= 0 and value.is_integer() for row in values for value in row[:2])
+        if n < 2 or len(diagonal) > 1 or (n < 4 and diagonal != {0}) or values == [[0, 1], [1, 0]]:
+            return False
+        if self.separator is None and (n < 3 or (n < 4 and not (whole and symmetric))):
+            return False  # a .txt with two or three columns is an edge list
+        if n > 3 or not whole or (n > 2 and symmetric and self.separator):
             return True  # edges have at most three columns, and integer vertices
         titles = "source, target and weight" if n > 2 else "source and target"
         way = f"begin with the titles {titles} for edges, or save the matrix as .npy"
@@ -146,8 +143,8 @@ class _Beginning:
 
     def edges(self) -> Head:
         """Return the head of rows that are an edge each."""
-        counts = None if self.titles else self._counts()
-        if counts is not None:
+        counts = () if self.titles else self._counts()
+        if counts:
             self.rows, self.lines = self.rows[1:], self.lines + 1
         roles = self._roles()
         letters = ["-"] * len(self.titles or self.rows[0])
@@ -160,32 +157,40 @@ class _Beginning:
         bipartite = self.structure == "bip"
         if bipartite:
             notes.append("bipartite: source 1 is the vertex 'left 1' and target 1 is 'right 1'; edges lead both ways")
-        names = not bipartite and (self.base.names or self.titled or not self._begins_with_numbers(roles))
+        begins = [number_in(self.rows[0][place]) for place in (roles.source, roles.target)]
+        numbered = all(value is not None and abs(value) <= MAX_WHOLE for value in begins)  # any later edge must be, too
+        names = not bipartite and (self.base.names or self.titled or not numbered)
+        weight = roles.weight
+        weights = [row[weight] for row in self.rows if weight is not None and weight < len(row)]
         form = self.base._replace(
-            columns="".join(letters), names=names, low=-MAX_WHOLE if self.separator else 0, whole="i8" if names else "f8"
+            columns="".join(letters),
+            names=names,
+            hashes=self.titled,
+            low=-MAX_WHOLE if self.separator else 0,
+            whole="i8" if names else "f8",
+            decimal_comma=self.base.decimal_comma and any("," in cell for cell in weights),
         )
-        if not self.titles and names and not any(map(_is_number, self.rows[0])):
-            notes += self._unclear_titles()
-        return Head(form, self.lines, tuple(notes), self.undirected or self.structure in ("sym", "bip"), bipartite, counts=counts)
+        first, others = self.rows[0], {cell for row in self.rows[1:] for cell in row[:2]}
+        if not self.titles and names and not counts and others and not any(map(_is_number, first)) and not others & {*first[:2]}:
+            edge = f"{quoted(first[0])} to {quoted(first[1])}"
+            notes.append(f"line {self.lines + 1} is read as the edge from {edge}; if it has titles, call them source and target")
+        if any("bipartite" in comment.lower() for comment in self.comments) and not bipartite:
+            notes.append("its comments mention a bipartite graph, but equal names are one vertex here")
+        undirected = self.undirected or self.structure in ("sym", "bip")
+        direction = self.titles[roles.direction] if roles.direction is not None else ""
+        return Head(form, self.lines, tuple(notes), undirected, bipartite, counts=counts, direction=direction)
 
     def _roles(self) -> Roles:
         rows, titles, source = self.rows, self.titles, self.source
         columns = len(titles or rows[0])
         if columns < 2 or (columns > 3 and not titles and not self.structure):
-            if self.delimiter is None:
-                text = sanitise(" ".join(rows[0]))[:40]
-                raise source.wrong(self.lines + 1, f"{text!r} is not of the form 'from to weight'; correct it")
             what = f"has {counted(columns, 'column')} without titles; keep only source, target and weight"
             raise Refused(f"{source.name}, line {self.lines + 1} {what}, or name these in the first line")
         if not titles:
             source.weight.check_unused(source.name)
-            weighted = columns > 2 and source.weight.name is not None
-            ignored = [str(place + 1) for place in range(3 if weighted else 2, columns)]
-            notes = (
-                "weights from column 3" if weighted else weights_note(None),
-                *(f"ignored: column {place}" for place in ignored),
-            )
-            return Roles(0, 1, 2 if weighted else None, None, notes)
+            weight = 2 if columns > 2 and source.weight.name is not None else None
+            ignored = [f"ignored: column {place + 1}" for place in range(2, columns) if place != weight]
+            return Roles(0, 1, weight, None, ("weights from column 3" if weight else weights_note(None), *ignored))
 
         def sample(place: int) -> list[str]:
             return [row[place].replace(",", ".") for row in rows if len(row) == columns and row[place]]
@@ -197,29 +202,25 @@ class _Beginning:
         note = f"source and target are the first two columns, {quoted(titles[0])} and {quoted(titles[1])}"
         return roles._replace(notes=(*roles.notes, note))
 
-    def _counts(self) -> tuple[int, int] | None:
-        """Return the first row if it may be the counts of vertices and edges; the end of the file decides."""
+    def _counts(self) -> tuple[int, ...]:
+        """Return the first row if it may be the counts of vertices and edges, else (); the end of the file decides."""
         first, others = self.rows[0], self.rows[1:]
-        if len(first) != 2 or not others or not all(cell.isdecimal() and len(cell) < 16 for cell in first):
-            return None
-        vertices, edges = map(int, first)
-        widths = {len(row) for row in others}
-        whole = all(cell.isdecimal() for row in others for cell in row[:2])
-        fits = edges == len(others) if self.ended else edges > len(others)
-        return (vertices, edges) if whole and fits and (widths == {2} or widths == {3}) else None
-
-    def _begins_with_numbers(self, roles: Roles) -> bool:
-        """Return whether the first edge joins integers that float64 represents; any later edge must do so, too."""
-        ends = [number_in(self.rows[0][place]) for place in (roles.source, roles.target)]
-        return all(value is not None and abs(value) <= MAX_WHOLE for value in ends)
-
-    def _unclear_titles(self) -> list[str]:
-        """Return a note if the first row may be titles: neither of its names occurs again."""
-        first, others = self.rows[0], self.rows[1:]
-        if not others or set(first[:2]) & {cell for row in others for cell in row[:2]}:
-            return []
-        edge = f"{quoted(first[0])} to {quoted(first[1])}"
-        return [f"line {self.lines + 1} is read as the edge from {edge}; if it has titles, call them source and target"]
+        if not 2 <= len(first) <= 3 or not others or not all(cell.isdecimal() and len(cell) < 16 for cell in first):
+            return ()
+        counts, ends, widths = tuple(map(int, first)), [cell for row in others for cell in row[:2]], {len(row) for row in others}
+        whole, found, vertices, edges = all(map(str.isdecimal, ends)), len(set(ends)), *counts[:2]
+        if not (whole or not any(map(_is_number, ends))) or widths not in ({2}, {3}):
+            return ()
+        if not self.ended:
+            return counts if len(counts) == 2 and edges > len(others) else ()
+        numbers = {*map(int, ends)} if whole else {found}
+        most = max(numbers) + (0 in numbers)  # the least number of vertices
+        if len(counts) == 2 and edges == len(others) and (vertices == found or vertices >= most):
+            return counts
+        # also edges and vertices; vertices, edges and a start; rows, columns and entries
+        likely = {(vertices, edges), (edges, vertices) if len(counts) == 2 else (min(vertices, edges), counts[2])}
+        fits = any(size >= most and number == len(others) for size, number in likely)
+        return counts if whole and widths == {len(counts)} and fits else ()
 
 
 def read_head(source: GraphFile, chunk: bytes, separator: str | None, whole: bool) -> Head:
@@ -235,7 +236,7 @@ def _sampled(lines: list[str]) -> tuple[list[str], bool]:
     """Return the first lines that are neither empty nor comments, and whether these are all."""
     sample, size = list[str](), 0
     for line in lines:
-        if line.strip() and not line.startswith(("# ", "% ")):
+        if line.strip() and not line.startswith(COMMENTS):
             if len(sample) == _SAMPLE or (size > _SAMPLE_SIZE and len(sample) > 2):
                 return sample, False
             sample.append(line)
@@ -250,7 +251,7 @@ def _split(line: str, delimiter: str | None) -> list[str]:
         row = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
     except csv.Error:  # a carriage return inside the line
         row = [line]
-    return [cell.strip() for cell in row]
+    return [cell.strip(BLANKS) for cell in row]
 
 
 def _delimiter(sample: list[str], separator: str | None) -> str | None:

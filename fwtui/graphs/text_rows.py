@@ -23,9 +23,10 @@ from fwtui.graphs.columns import WeightChoice
 from fwtui.graphs.graph_limits import GraphLimits
 
 MAX_WHOLE = 2**53 - 1  # float64 is exact for integers up to this
+BLANKS = " \t\r"  # around a field; other spaces are part of a name
+COMMENTS = ("# ", "% ", "##", "%%", "// ")  # beginnings of comments between the rows of a table
 _END_OF_FILE = b"\x1a"  # DOS ends text files with it
 _NEITHER = re.compile(r"[+0]\d")  # prefixes of numbers that may be names: 007 and 7 may be two vertices
-_DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?")
 _FORTRAN = str.maketrans("dD", "ee")  # exponents such as 1.5D+03
 
 
@@ -100,11 +101,6 @@ class Rows(NamedTuple):
     targets: Sequence[str] = ()
     directions: Sequence[str] = ()
 
-    @property
-    def named(self) -> bool:
-        """Return whether the vertices have names."""
-        return len(self.sources) > 0
-
 
 class Form(NamedTuple):
     """The description of a file's rows: their columns, separators and accepted values."""
@@ -118,6 +114,7 @@ class Form(NamedTuple):
     high: int = MAX_WHOLE
     decimal_comma: bool = False
     names: bool = False  # vertices may be names
+    hashes: bool = False  # names may begin with #, which else is a comment or a mistake
 
     @property
     def ends(self) -> int:
@@ -130,7 +127,7 @@ class Form(NamedTuple):
             return rows
         if self.names:
             return self._named(chunk, line, source)
-        raise self._complaint(chunk.decode("latin1"), line, source)
+        raise self._complaint(fields_in(chunk, line, self, source), line, source)
 
     def _numbers(self, chunk: bytes, source: GraphFile) -> Rows | None:
         """Return the rows if all used columns are numeric, else None."""
@@ -139,7 +136,10 @@ class Form(NamedTuple):
         text = chunk.decode("latin1")
         if self.names and _unlike_numbers(text, self.delimiter):
             return None
-        text = text.replace(",", ".") if self.decimal_comma else text
+        if self.decimal_comma:
+            if "." in text:
+                return None
+            text = text.replace(",", ".")
         rows = self._loaded(text, "i8")  # integers are faster to parse
         if rows is None and self.whole != "i8":
             rows = self._loaded(text, self.whole)
@@ -195,50 +195,52 @@ class Form(NamedTuple):
         """Return the rows with names as vertices. Raises Refused with the first invalid line."""
         numbered = fields_in(chunk, line, self, source)
         rows = [row for _, row in numbered]
-        sources, targets, weights, directions = ([] for _ in range(4))
+        columns = dict[str, list[str]]()
         if {len(row) for row in rows} <= {len(self.columns)}:
-            columns = dict(zip(self.columns, zip(*rows, strict=True), strict=False))
-            sources, targets = (list(columns.get(letter, ())) for letter in "uv")
-            directions = list(columns.get("d", ()))
-            weights = list(columns.get("w", ()))
-        values = parsed_weights(weights, self.decimal_comma)
+            columns = {letter: [*fields] for letter, fields in zip(self.columns, zip(*rows, strict=True), strict=False)}
+        sources, targets, weights, directions = (columns.get(letter, []) for letter in "uvwd")
+        values = self._parsed(weights)
         if values is None or len(sources) != len(rows) or not all(sources) or not all(targets):
-            raise self._wrong_row(numbered, source)
-        return Rows(
-            values.reshape(len(rows), self.columns.count("w")), np.empty((len(rows), 0), np.int64), sources, targets, directions
-        )
+            raise self._complaint(numbered, line, source)
+        values = values.reshape(len(rows), self.columns.count("w"))
+        return Rows(values, np.empty((len(rows), 0), np.int64), sources, targets, directions)
 
-    def _wrong_row(self, rows: list[tuple[int, list[str]]], source: GraphFile) -> Refused:
-        for number, row in rows:
-            if len(row) != len(self.columns):
-                fields = f"has {counted(len(row), 'field')} and the first line {len(self.columns)}"
-                return Refused(f"{source.name}, line {number} {fields}; correct it")
-            for letter, what in (("u", "source"), ("v", "target")):
-                if not row[self.columns.index(letter)]:
-                    return Refused(f"{source.name}, line {number} has no {what}; add it")
-            field = row[self.columns.index("w")] if "w" in self.columns else "1"
-            if parsed_weights([field], self.decimal_comma) is None:
-                return source.wrong(number, f"weight {sanitise(field)[:40]!r} is not a number; correct it")
-        return Refused(f"{source.name}: the lines from {rows[0][0]} on are not valid; check the format")
+    def _parsed(self, fields: list[str]) -> np.ndarray | None:
+        """Return the fields as float64; None if one is not a number, or has a point in a file with decimal commas."""
+        together = "".join(fields)
+        if not together.isascii() or "_" in together or (self.decimal_comma and "." in together):
+            return None
+        if self.decimal_comma:
+            fields = [field.replace(",", ".") for field in fields]
+        try:
+            return np.array(list(map(float, fields)))
+        except ValueError:
+            values = [number_in(field) for field in fields]
+            return None if None in values else np.array(values, np.float64)
 
-    def _complaint(self, text: str, first_line: int, source: GraphFile) -> Refused:
-        for number, line in enumerate(text.split("\n"), first_line):
-            line = line.split(self.comment)[0] if self.comment else line
-            fields = line.split(self.delimiter) if line.strip() else []
-            if fields and (why := self._mistake([field.strip() for field in fields], source)):
+    def _complaint(self, rows: list[tuple[int, list[str]]], line: int, source: GraphFile) -> Refused:
+        for number, fields in rows:
+            if why := self._mistake(fields, source):
                 return source.wrong(number, why)
-        return Refused(f"{source.name}: the lines from {first_line} on are not valid; check the format")
+        return Refused(f"{source.name}: the lines from {line} on are not valid; check the format")
 
     def _mistake(self, fields: list[str], source: GraphFile) -> str | None:
-        meaning = {"u": "from", "v": "to", "w": "weight", "-": "ignored"}
+        if self.names and len(fields) != len(self.columns):
+            return f"{counted(len(fields), 'field')}, but the first line has {len(self.columns)}; correct it"
+        meaning = {"u": "from", "v": "to", "w": "weight", "d": "direction", "-": "ignored"}
         form = " ".join([*([self.tag] if self.tag else []), *(meaning[letter] for letter in self.columns)])
         if len(fields) != len(form.split()) or (self.tag and fields[0] != self.tag):
             form = form if len(form) < 80 else f"{len(self.columns)} numbers"
             return f"{sanitise(' '.join(fields))[:40]!r} is not of the form {form!r}; correct the line"
         for letter, field in zip(self.columns, fields[1:] if self.tag else fields, strict=True):
-            value = number_in(field.replace(",", ".") if self.decimal_comma else field)
-            if value is None:
-                return f"{sanitise(field)[:40]!r} is not a number; correct the line"
+            if self.names and letter != "w":
+                if letter in "uv" and not field:
+                    return f"no {'source' if letter == 'u' else 'target'}; add it"
+                continue
+            if (values := self._parsed([field])) is None:
+                how = " with a decimal comma, as others in the file" if self.decimal_comma else ""
+                return f"{sanitise(field)[:40]!r} is not a number{how}; correct the line"
+            value = float(values[0])
             if letter == "w" and self.ends and value != source.no_edge:
                 if reason := source.limits.unfit(value):
                     return f"weight {sanitise(field)[:40]} {reason}"
@@ -274,15 +276,22 @@ def fields_in(chunk: bytes, line: int, form: Form, source: GraphFile) -> list[tu
             lines = [comment.split(text)[0] for text in lines]
         return [(number, row) for number, text in enumerate(lines, line) if (row := text.split())]
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=form.delimiter, skipinitialspace=True, strict=True)
-    comments = () if form.comment is None else ("# ", "% ")
+    rows = list[tuple[int, list[str]]]()
     try:
-        return [
-            (line + reader.line_num - 1, [*map(str.strip, row)])
-            for row in reader
-            if any(row) and not (comments and row[0].startswith(comments))
-        ]
+        for row in reader:
+            if not any(row) or (form.comment is not None and row[0].startswith(COMMENTS)):
+                continue
+            if form.comment is not None and not form.hashes and row[0].startswith(("#", "%")):
+                raise source.wrong(line + reader.line_num - 1, unclear_comment(",".join(row)))
+            rows.append((line + reader.line_num - 1, [cell.strip(BLANKS) for cell in row]))
+        return rows
     except csv.Error as error:
         raise source.wrong(line + reader.line_num - 1, f"{sanitise(str(error))}; correct the quotes") from None
+
+
+def unclear_comment(text: str) -> str:
+    """Explain why a line that begins with # cannot be read."""
+    return f"{sanitise(text)[:40]!r} is a comment or an edge; put a space after # for comments, or titles first"
 
 
 def number_in(field: str) -> float | None:
@@ -291,20 +300,6 @@ def number_in(field: str) -> float | None:
         return float(field.translate(_FORTRAN)) if field.isascii() and "_" not in field else None
     except ValueError:
         return None
-
-
-def parsed_weights(fields: list[str], decimal_comma: bool) -> np.ndarray | None:
-    """Return the fields as float64; None if one is not a number."""
-    together = "".join(fields)
-    if decimal_comma and "," in together:
-        fields = [field.replace(",", ".") if _DECIMAL_COMMA.fullmatch(field) else field for field in fields]
-    if not together.isascii() or "_" in together:
-        return None
-    try:
-        return np.array(list(map(float, fields)))
-    except ValueError:
-        values = [number_in(field) for field in fields]
-        return None if None in values else np.array(values, np.float64)
 
 
 def gather(

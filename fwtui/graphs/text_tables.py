@@ -10,10 +10,10 @@ from itertools import chain
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import sanitise
+from fwtui.common.text import quoted, sanitise
 from fwtui.common.units import counted
 from fwtui.graphs.adjacency import Adjacency, ArcCollector, Arcs, graph_of_arcs
-from fwtui.graphs.columns import both_ways_of, with_reverse
+from fwtui.graphs.columns import both_ways_of
 from fwtui.graphs.graph_limits import named
 from fwtui.graphs.library_objects import of_array
 from fwtui.graphs.text_heads import Head, read_head
@@ -54,7 +54,7 @@ class _Edges:
             edges += len(rows.weights)
             if not len(rows.weights):
                 source.check_idle(len(chunk), line + chunk.count(b"\n") - 1)
-            elif rows.named:
+            elif rows.sources:
                 self._add_named(rows)
             else:
                 self._add_numbers(rows)
@@ -93,9 +93,9 @@ class _Edges:
         ends = self._names.add(rows.sources, rows.targets)
         arcs = Arcs(ends[:, 0], ends[:, 1], weights)
         if rows.directions:
-            back = both_ways_of(rows.directions, "of directions", name)
+            back = both_ways_of(rows.directions, self._head.direction, name)
             self._mirrored += int(np.count_nonzero(back))
-            arcs = with_reverse(arcs, back)
+            arcs = arcs.with_reverse(back)
         self._add(arcs)
 
     def _renamed(self) -> NamedVertices:
@@ -119,8 +119,8 @@ class _Edges:
         head, notes = self._head, self._head.notes
         if not edges:
             raise Refused(f"{self._source.name} has no edges; add some")
-        if head.counts is not None:
-            notes = (*notes, *self._count_line(edges))
+        if head.counts:
+            notes = (*notes, self._count_line(edges))
         arcs = self._arcs.all()
         if self._names is not None:
             number, labels = self._names.merged()
@@ -132,11 +132,12 @@ class _Edges:
             arcs = Arcs(sources, targets, arcs.weights)
             labels = self._labels(values)
         if self._mirrored:
-            notes = (*notes, f"{counted(self._mirrored, 'edge')} of {edges:,} undirected by the column of directions")
-        undirected = head.undirected
-        if undirected and not head.bipartite:
+            which = f"{counted(self._mirrored, 'edge')} of {edges:,}"
+            notes = (*notes, f"{which} undirected by column {quoted(head.direction)}")
+        if head.undirected and not head.bipartite:
             notes = (*notes, "undirected, as its comments declare")
-        return graph_of_arcs(len(labels), labels, arcs, merged=self._arcs.merged, undirected=undirected, notes=notes)
+        merged, notes = self._arcs.merged, tuple(filter(None, notes))
+        return graph_of_arcs(len(labels), labels, arcs, merged=merged, undirected=head.undirected, notes=notes)
 
     def _labels(self, values: np.ndarray) -> Sequence[Hashable]:
         if self._head.bipartite:
@@ -146,19 +147,19 @@ class _Edges:
         first, last = int(values[0]), int(values[-1])
         return range(first, last + 1) if last - first == len(values) - 1 else values.tolist()
 
-    def _count_line(self, edges: int) -> tuple[str, ...]:
-        """Return a note if the first line counts vertices and edges; add its edge if not."""
-        assert self._head.counts is not None
-        vertices, rows = self._head.counts
-        line, weighted = self._head.lines, "w" in self._head.form.columns
+    def _count_line(self, edges: int) -> str:
+        """Return a note on the first line if it counts vertices and edges; else add its edge, and return a note if it may."""
+        counts, line, weighted = self._head.counts, self._head.lines, "w" in self._head.form.columns
+        vertices, rows, *more = counts
         found = len(np.unique(np.concatenate(self._arcs.all()[:2])))
-        if rows == edges and (vertices == found or (weighted and vertices > found)):
-            return (f"line {line} contains the numbers of vertices and edges, {vertices:,} and {rows:,}, not an edge",)
-        if weighted:
-            what = f"'{vertices} {rows}' is neither an edge with a weight nor the counts of vertices and edges"
-            raise self._source.wrong(line, f"{what}; remove it")
-        self._add_numbers(Rows(np.empty((1, 0)), np.array([[vertices, rows]])))
-        return ()
+        if len(counts) == 2 and rows == edges and (vertices == found or (weighted and vertices > found)):
+            return f"line {line} contains the numbers of vertices and edges, {vertices:,} and {rows:,}, not an edge"
+        if len(counts) != self._head.form.ends + weighted:
+            what = f"{' '.join(map(str, counts))!r} is neither an edge{' with a weight' * weighted} nor"
+            raise self._source.wrong(line, f"{what} the counts of vertices and edges; remove it")
+        self._add_numbers(Rows(np.array([more], np.float64), np.array([counts[:2]])))
+        edge = f"line {line} is read as the edge from {vertices} to {rows}"
+        return f"{edge}; if it contains the numbers of vertices and edges, remove it" if edges in counts else ""
 
 
 def _matrix(source: GraphFile, head: Head, chunks: Iterable[tuple[int, bytes]]) -> Adjacency:

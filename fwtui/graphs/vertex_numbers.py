@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-_WHOLE = re.compile(r"(-?\d+)\.0*")  # an integer in a column with missing values, as libraries write it
-_FRACTION = re.compile(r"-?\d*\.0*[1-9]\d*")
+_DECIMAL = re.compile(r"-?\d{1,15}\.\d*(?:[eE][+-]?\d\d?)?|-?\d{1,15},0")  # numbers as libraries write columns of floats
 
 
 def number_whole(ends: np.ndarray, by_appearance: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -51,9 +50,10 @@ class NamedVertices:
     def merged(self) -> tuple[np.ndarray, list[str]]:
         """Return a new number for each vertex, and the names: 1.0 is 1, unless some name is a number with a fraction."""
         names = list(self._number)
-        whole = {name: match[1] for name in names if "." in name and (match := _WHOLE.fullmatch(name))}
-        if not whole or any(_FRACTION.fullmatch(name) for name in names):
+        decimals = {name: float(name.replace(",", ".")) for name in names if _DECIMAL.fullmatch(name)}
+        if not decimals or not all(value.is_integer() for value in decimals.values()):
             return np.arange(len(names)), names
         number: dict[str, int] = {}
-        places = [number.setdefault(whole.get(name, name), len(number)) for name in names]
+        plain = {name: f"{value:.0f}" for name, value in decimals.items()}
+        places = [number.setdefault(plain.get(name, name), len(number)) for name in names]
         return np.array(places, np.int64), list(number)

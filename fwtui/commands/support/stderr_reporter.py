@@ -32,6 +32,7 @@ class StderrReporter:
         self._model = model
         self._show = show or (lambda text, share: show_progress(text))
         self._fault = ""
+        self._file, self._graph = "", ""  # the graph file of the run, and the last sentence about one
 
     def __call__(self, line: Line) -> None:
         match line.event:
@@ -45,8 +46,11 @@ class StderrReporter:
                     print_message(last)
             case events.RunDone(outcome="refused" | "failed", message=message) if message != self._fault:
                 print_message(message)
-            case events.RunStarted():
-                self._fault = ""
+            case events.RunStarted(experiment=experiment):
+                self._fault, self._file = "", experiment.file
+            case events.Graph(name=name, note=note) if self._file and self._graph != (sentence := f"{name}: {note}"):
+                self._graph = sentence
+                print_message(sentence)
             case events.Planned(run=number) if self._model is not None and number in self._model.runs:
                 run = self._model.runs[number].after(line.event)
                 if left_out := sparsity.describe_order(run, None if run.simulated else estimated_seconds(self._model, run)):

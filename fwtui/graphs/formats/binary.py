@@ -41,7 +41,7 @@ def read(source: GraphFile) -> Adjacency:
         source_end, target = ends[wrong[0]].tolist()
         raise Refused(f"{name}, edge {wrong[0]} leads from {source_end} to {target}, outside 0 to {n - 1}; correct it")
     arcs = Arcs(ends[:, 0].copy(), ends[:, 1].copy(), triples[:, 2].astype(np.float64))
-    return graph_of_arcs(n, range(n), present(source, arcs))
+    return graph_of_arcs(n, range(n), present(source, arcs), notes=("weights from the third number of each edge",))
 
 
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:

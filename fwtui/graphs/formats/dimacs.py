@@ -30,7 +30,7 @@ def read(source: GraphFile) -> Adjacency:
         source.check_count(number, rows, "arcs", len("a 1 1 0"))
         source.limits.check_size(n, source.name, "declares")
         arcs = gather(source, Form("uvw", comment="c", tag="a", high=n), number + 1, rows)
-        return graph_of_arcs(n, range(1, n + 1), arcs.all(), merged=arcs.merged)
+        return graph_of_arcs(n, range(1, n + 1), arcs.all(), merged=arcs.merged, notes=("weights from the arc lines",))
     raise Refused(f"{source.name} has no line 'p sp vertices arcs'; put it before the arcs")
 
 

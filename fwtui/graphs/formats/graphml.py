@@ -26,36 +26,48 @@ _EDGE_TAGS, _OTHER_TAGS = 4, 8  # tags of an edge; tags outside edges and vertic
 _MAX_TAGS = 4_000_000  # an edge has two to four; each takes up to a kilobyte while they are read
 
 
-def _check_beginning(data: bytes, name: str) -> None:
-    """Raise Refused if anything but the XML declaration precedes the first element, in any encoding."""
+def _defaults(data: bytes, name: str) -> dict[str, str]:
+    """Return the defaults of the attributes of edges by name; NetworkX returns only the last one.
+
+    Raises Refused for a document type declaration, and for more than one graph, of which NetworkX reads the first.
+    """
+    defaults: dict[str, str] = {}
+    key, graphs, inside = "", 0, False
 
     def declared(*_: object) -> None:  # entities may expand beyond memory, and GraphML needs none
         raise Refused(f"{name} has a document type declaration, which GraphML does not need; remove it")
 
-    def begun(element: str, _: object) -> None:
-        raise _Begun
+    def begin(element: str, attributes: dict[str, str]) -> None:
+        nonlocal key, graphs, inside
+        tag = element.rpartition(":")[2]
+        graphs, inside = graphs + (tag == "graph"), tag == "default"
+        if tag == "key":
+            key = attributes.get("attr.name", "") if attributes.get("for", "all") in ("edge", "all") else ""
+        if graphs > 1:
+            raise Refused(f"{name} holds more than one graph; save each in a file of its own")
+
+    def text(data: str) -> None:
+        if inside and key:
+            defaults[key] = (defaults.get(key, "") + data).strip()
 
     parser = expat.ParserCreate()
-    parser.StartDoctypeDeclHandler, parser.StartElementHandler = declared, begun
+    parser.StartDoctypeDeclHandler, parser.StartElementHandler, parser.CharacterDataHandler = declared, begin, text
     try:
         parser.Parse(data, True)
     except Refused:
         raise
-    except (_Begun, expat.ExpatError, ValueError, LookupError):  # NetworkX reports the error
+    except (expat.ExpatError, ValueError, LookupError):  # NetworkX reports the error
         pass
-
-
-class _Begun(Exception):
-    """Raised after the first element has been read, to stop the parser."""
+    return defaults
 
 
 def read(source: GraphFile) -> Adjacency:
     """Read the graph. Raises Refused if the file is not GraphML or NetworkX is not installed."""
     name, data = source.name, source.file.read()
-    _check_beginning(data, name)
     tags = data.count(b"<")
     if tags > _MAX_TAGS:
         raise Refused(f"{name} has {tags:,} tags, more than {_MAX_TAGS:,}, the limit; save it as .csv, which is read in blocks")
+    defaults = _defaults(data, name)
     try:
         import networkx
     except ImportError:
@@ -65,6 +77,7 @@ def read(source: GraphFile) -> Adjacency:
     except Exception as error:  # NetworkX passes every error through: KeyError, ParseError, ValueError, ...
         reason = sanitise(str(error))[:80] or type(error).__name__
         raise Refused(f"{name} is not GraphML that NetworkX can read: {reason}; save it again") from None
+    graph.graph["edge_default"] = defaults
     return of_networkx(graph, source.weight, name, source.no_edge, complete=True)
 
 

@@ -14,7 +14,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import sanitise
 from fwtui.graphs.adjacency import Adjacency, Arcs, graph_of_arcs
 from fwtui.graphs.arc_lines import arc_count, comment, write_arcs
-from fwtui.graphs.columns import weights_note
+from fwtui.graphs.columns import ENTRIES_NOTE, matrix_note, weights_note
 from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.text_rows import Form, GraphFile, Rows, arc_of_each, are_counts, gather
 
@@ -51,7 +51,8 @@ def read(source: GraphFile) -> Adjacency:
 
     def arcs(table: Rows, before: int) -> Arcs:
         entries = _dense(table.weights, before, n, symmetry) if form == "array" else arc_of_each(table)
-        return entries if symmetry == "general" else _mirrored(entries, -1.0 if symmetry == "skew-symmetric" else 1.0)
+        off = entries.sources != entries.targets
+        return entries if symmetry == "general" else entries.with_reverse(off, -1.0 if symmetry == "skew-symmetric" else 1.0)
 
     gathered = gather(source, Form(columns, comment="%", high=n), number + 1, rows, arcs, np.add)
     found = gathered.all()
@@ -59,8 +60,8 @@ def read(source: GraphFile) -> Adjacency:
         raise Refused(
             f"{name} is skew-symmetric, so half of its weights are negative, unsupported in int16; choose int32 or float32"
         )
-    notes = (weights_note(None),) if field == "pattern" else ()
-    return graph_of_arcs(n, range(1, n + 1), found, merged=gathered.merged, add=True, notes=notes)
+    note = weights_note(None) if field == "pattern" else matrix_note(n) if form == "array" else ENTRIES_NOTE
+    return graph_of_arcs(n, range(1, n + 1), found, merged=gathered.merged, add=True, notes=(note,))
 
 
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
@@ -108,12 +109,3 @@ def _dense(table: np.ndarray, before: int, n: int, symmetry: str) -> Arcs:
     weights = table[: len(position), 0]
     present = weights != 0
     return Arcs(rows[present], columns[present], weights[present])
-
-
-def _mirrored(arcs: Arcs, sign: float) -> Arcs:
-    off = arcs.sources != arcs.targets
-    return Arcs(
-        np.concatenate([arcs.sources, arcs.targets[off]]),
-        np.concatenate([arcs.targets, arcs.sources[off]]),
-        np.concatenate([arcs.weights, sign * arcs.weights[off]]),
-    )

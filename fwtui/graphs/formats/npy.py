@@ -9,6 +9,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import IO
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.text import quoted, sanitise
 from fwtui.graphs.adjacency import Adjacency, GivenGraph, of_matrix
+from fwtui.graphs.columns import matrix_note
 from fwtui.graphs.graph import GraphInput, blocks
 from fwtui.graphs.graph_limits import named
 from fwtui.graphs.library_objects import of_array
@@ -108,4 +110,5 @@ def weights_in(array: np.ndarray, source: GraphFile) -> GivenGraph:
         with named(source.name):
             return of_array(array)
 
-    return of_matrix(array, look) or look()
+    graph = of_matrix(array, look) or look()
+    return replace(graph, notes=(matrix_note(graph.n),))

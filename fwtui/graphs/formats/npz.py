@@ -5,6 +5,7 @@ from __future__ import annotations
 import lzma
 import zipfile
 import zlib
+from dataclasses import replace
 from typing import IO, Any
 
 import numpy as np
@@ -12,26 +13,15 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.text import quoted, sanitise
 from fwtui.common.units import memory
-from fwtui.graphs.adjacency import (
-    Adjacency,
-    Arcs,
-    CsrRows,
-    GivenGraph,
-    LazyGraph,
-    count_finite,
-    count_parallel,
-    is_plain,
-    of_dense,
-    of_rows,
-)
-from fwtui.graphs.columns import ends_among
+from fwtui.graphs.adjacency import Adjacency, GivenGraph, count_finite, of_dense
+from fwtui.graphs.columns import ENTRIES_NOTE, ends_among, matrix_note
 from fwtui.graphs.edge_tables import of_table
 from fwtui.graphs.formats.npy import array_in, weights_in
 from fwtui.graphs.graph import GraphInput, blocks
 from fwtui.graphs.graph_file import MAX_BYTES, MAX_EXPANSION
 from fwtui.graphs.graph_limits import named
-from fwtui.graphs.library_objects import of_entries
-from fwtui.graphs.text_rows import GraphFile, present
+from fwtui.graphs.library_objects import check_sparse, lazy_of_object, of_object
+from fwtui.graphs.text_rows import GraphFile
 
 TITLE = "NumPy"
 WRITTEN = "NumPy: weights, no_edge"
@@ -74,7 +64,8 @@ def read(source: GraphFile) -> GivenGraph:
                 return of_table({key: array(key) for key in members}, name, source.weight, source.no_edge)
             source.weight.check_unused(name)
             if "format" in members:
-                return _sparse(array, source)
+                graph = _sparse(array, source)
+                return replace(graph, notes=(ENTRIES_NOTE, *graph.notes))
             if {"weights", "no_edge"} <= members.keys():
                 return _own(array("weights"), array("no_edge"), name)
             if len(members) != 1:
@@ -99,7 +90,7 @@ def _own(weights: np.ndarray, no_edge: np.ndarray, name: str) -> Adjacency:
     dense = np.empty(weights.shape, np.result_type(weights, np.float32))  # this type represents every weight
     for rows in blocks(weights):
         dense[rows] = np.where(weights[rows] == no_edge.reshape(-1)[0], np.inf, weights[rows])
-    return of_dense(dense, count_finite(dense))
+    return replace(of_dense(dense, count_finite(dense)), notes=(matrix_note(len(dense)),))
 
 
 def _sparse(array: Any, source: GraphFile) -> GivenGraph:
@@ -120,31 +111,23 @@ def _sparse(array: Any, source: GraphFile) -> GivenGraph:
     if weights.ndim != 1 or weights.dtype.kind not in "fiu" or len(weights) != len(second):
         raise Refused(f"{name} does not have one number for each index; save it again with scipy.sparse.save_npz")
 
+    from scipy import sparse  # slow to import, and only for sparse matrices
+
+    kinds = {"csr": sparse.csr_array, "csc": sparse.csc_array, "coo": sparse.coo_array}
+    try:
+        matrix: Any = kinds[form]((weights, (first, second)) if form == "coo" else (weights, second, first), (n, n))
+    except ValueError as error:
+        raise Refused(f"{name} is not a sparse matrix: {sanitise(str(error))[:80]}; save it again") from None
+
     def look() -> Adjacency:
-        return _looked_through(form, n, first, second, weights, source)
+        with named(name):
+            return of_object(matrix)
 
-    if source.no_edge is not None or form == "csc" or not all(map(is_plain, (first, second, weights))):
-        return look()
-    if form == "csr":
-        return of_rows(n, CsrRows(first, second, weights), look) or look()
-    if len(first) != len(second) or any(len(part) and (part.min() < 0 or part.max() >= n) for part in (first, second)):
-        return look()
-    return look() if count_parallel(n, first, second) else LazyGraph(n, Arcs(first, second, weights), look)
-
-
-def _looked_through(
-    form: str, n: int, first: np.ndarray, second: np.ndarray, weights: np.ndarray, source: GraphFile
-) -> Adjacency:
-    name = source.name
-    if form != "coo":
-        pointers = first.astype(np.int64)
-        if len(pointers) != n + 1 or pointers[0] != 0 or pointers[-1] != len(second) or (np.diff(pointers) < 0).any():
-            raise Refused(f"{name} has row pointers that do not fit its {len(second):,} entries; save it again")
-        first = np.repeat(np.arange(n, dtype=np.int64), np.diff(pointers))
-    if len(first) != len(second):
-        raise Refused(f"{name} has {len(first):,} rows for {len(second):,} columns; save it again")
-    ends = [part.astype(np.int64) for part in ((second, first) if form == "csc" else (first, second))]
-    if any(len(part) and (part.min() < 0 or part.max() >= n) for part in ends):
-        raise Refused(f"{name} has an index outside 0 to {n - 1}; save it again")
     with named(name):
-        return of_entries(n, *present(source, Arcs(ends[0], ends[1], weights)), add=True)
+        check_sparse(matrix)
+    if source.no_edge is not None:
+        matrix = matrix.tocoo()
+        there = ~source.is_no_edge(matrix.data)
+        matrix = sparse.coo_array((matrix.data[there], (matrix.row[there], matrix.col[there])), (n, n))
+    lazy = lazy_of_object(matrix)
+    return replace(lazy, look=look) if lazy is not None else look()

@@ -83,9 +83,6 @@ def test_mtx_details(tmp_path: Path) -> None:
     head = "%%MatrixMarket matrix coordinate "
     zero = gr(tmp_path, head + "integer symmetric\n% words\n\n2 2 2\n2 1 0\n2 2 3\n", "zero.mtx")
     assert read(zero, "int32").matrix.tolist() == [[0, 0], [0, 0]]
-    twice = gr(tmp_path, head + "real general\n2 2 3\n1 2 5\n1 2 3\n1 2 4\n", "twice.mtx")
-    assert read(twice, "int16").matrix.tolist() == [[0, 12], [NO_EDGE["int16"], 0]]
-    assert scipy.io.mmread(twice).toarray()[0, 1] == 12  # pyright: ignore[reportAttributeAccessIssue]
     pattern = gr(tmp_path, head + "pattern general\n3 3 2\n1 2\n3 1\n", "pattern.mtx")
     assert read(pattern, "int32").matrix.tolist() == [[0, 1, FAR], [FAR, 0, FAR], [1, FAR, 0]]
 
@@ -158,8 +155,6 @@ def test_the_formats_that_are_read_are_those_that_are_offered() -> None:
         assert (hasattr(form.load(), "read"), hasattr(form.load(), "write")) == (form.reads, form.writes), form
         assert form.suffixes and form.title and (form.reads or form.writes)
     assert tuple(graph_file._UNPACK) == formats.PACKED
-    assert " ".join(formats.read_suffixes()) == ".gr .mtx .txt .edges .el .snap .csv .tsv .npy .bin .in .npz .parquet .graphml"
-    assert " ".join(formats.written_suffixes()) == f"{' '.join(formats.read_suffixes())} .dot"
 
 
 CELLS = r"""
@@ -289,13 +284,9 @@ def test_npy_has_the_narrowest_floats_and_a_diagonal_that_shows_zeros(
     write(of(matrix), tmp_path / "g.npy")
     found = np.load(tmp_path / "g.npy")
     assert found.dtype == dtype and found.tolist() == written
-
-
-def test_npy_is_written_block_by_block(tmp_path: Path) -> None:
     matrix = np.random.default_rng(1).integers(1, 99, (600, 600), np.int32)  # two blocks
     write(of(matrix), tmp_path / "g.npy")
-    np.fill_diagonal(matrix, 0)
-    assert (np.load(tmp_path / "g.npy") == matrix).all()
+    assert (np.load(tmp_path / "g.npy") == np.where(np.eye(600), 0, matrix)).all()
 
 
 def named(graph: Adjacency) -> list[str]:
@@ -327,8 +318,6 @@ def test_sparse_matrices_of_npz(tmp_path: Path, form: Any) -> None:
     save_npz(tmp_path / "g.npz", form(np.array([[0, 2.5, 0], [0, 0, 3], [4, 0, 0]])))
     graph = load_lazily(str(tmp_path / "g.npz"))
     assert isinstance(graph, LazyGraph) == (form is not csc_array)
-    if isinstance(graph, LazyGraph):
-        assert (type(graph.parts) is Arcs) == (form is coo_array)
     arcs = graph.adjacency.all_arcs()
     assert sorted(zip(*(part.tolist() for part in arcs), strict=True)) == [(0, 1, 2.5), (1, 2, 3), (2, 0, 4)]
 
@@ -341,23 +330,20 @@ def test_the_own_form_of_npz_holds_every_weight(tmp_path: Path, kind: str, held:
     assert named(graph) == ["0", "1", "2"]
 
 
-TEXTS = {
-    "g.csv": ("source,target,weight\n0,1,7\n", "source,target,weight\n0,1,0.5\n"),
-    "g.tsv": ("source\ttarget\tweight\n0\t1\t7\n",) * 2,
-    "g.mtx": ("%%MatrixMarket matrix coordinate integer general\n", "%%MatrixMarket matrix coordinate real general\n"),
-    "g.graphml": (
+def test_texts_have_exactly_this_form(tmp_path: Path) -> None:
+    graph = (
         '<key id="weight" for="edge" attr.name="weight" attr.type="long"/>\n<graph edgedefault="directed">\n<node id="0"/>\n'
-        '<node id="1"/>\n<edge source="0" target="1"><data key="weight">7</data></edge>\n</graph>\n</graphml>\n',
-        'attr.type="double"/>',
-    ),
-}
-
-
-@pytest.mark.parametrize("name", TEXTS)
-def test_texts_have_exactly_this_form(tmp_path: Path, name: str) -> None:
-    for cells, text in zip(([[0, 7], [NONE, 0]], [[0.0, 7 if name == "g.tsv" else 0.5], [INF, 0]]), TEXTS[name], strict=True):
-        write(of(np.array(cells, np.int32 if NONE in cells[1] else np.float32)), tmp_path / name)
-        assert text in (tmp_path / name).read_text()
+        '<node id="1"/>\n<edge source="0" target="1"><data key="weight">7</data></edge>\n</graph>\n</graphml>\n'
+    )
+    for name, whole, real in (
+        ("g.csv", "source,target,weight\n0,1,7\n", "source,target,weight\n0,1,0.5\n"),
+        ("g.tsv", "source\ttarget\tweight\n0\t1\t7\n", "source\ttarget\tweight\n0\t1\t0.5\n"),
+        ("g.mtx", "%%MatrixMarket matrix coordinate integer general\n", "%%MatrixMarket matrix coordinate real general\n"),
+        ("g.graphml", graph, 'attr.type="double"/>'),
+    ):
+        for cells, dtype, text in (([[0, 7], [NONE, 0]], np.int32, whole), ([[0, 0.5], [INF, 0]], np.float32, real)):
+            write(of(np.array(cells, dtype)), tmp_path / name)
+            assert text in (tmp_path / name).read_text()
 
 
 def test_numbers_of_vertices_are_kept_in_an_edge_list_and_names_are_not(tmp_path: Path) -> None:

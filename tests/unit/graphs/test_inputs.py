@@ -35,84 +35,66 @@ def notes(path: str | Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "source", "target", "expected"),
+    ("name", "source", "target", "expected", "vertices", "words"),
     [
-        ("d3_value.csv", "A", "C", 12),
-        ("weight_km.csv", "A", "C", 12),
-        ("value.parquet", "A", "C", 12),
-        ("osm_length.graphml", "101", "103", 200.5),
-        ("default.graphml", "a", "c", 99),
-        ("two_column_header.csv", "0", "1", 1),
-        ("comment2.csv", "A", "C", 2),
-        ("konect_bip.txt", "left 1", "left 2", 2),
-        ("konect_time.txt", "3", "1", 12),
-        ("gephi_export.csv", "b", "a", 2),
-        ("und3.txt", "2", "0", 2),
-        ("semicolon_decimal_comma.csv", "A", "C", 4),
-        ("matrix3.csv", "0", "2", 7),
-        ("float_ids.csv", "1.0", "4", 15),
-        ("nr_one_percent.mtx", "1", "3", 2),
-        ("ctrlz.gr", "1", "3", 10),
-        ("gplus.txt", "116374117927631468606", "112188647432305746617", 2),
-        ("count_line.txt", "0", "2", 2),
-        ("coo_dup.npz", "0", "1", 8),
+        ("d3_value.csv", "A", "C", 12, 3, "weights from column 'value'"),
+        ("weight_km.csv", "A", "C", 12, 3, "weights from column 'weight_km'"),
+        ("value.parquet", "A", "C", 12, 3, "weights from column 'value'"),
+        ("osm_length.graphml", "101", "103", 200.5, 3, "weights from attribute 'length'"),
+        ("default.graphml", "a", "c", 99, 3, "an edge without it weighs 99,"),
+        ("two_column_header.csv", "0", "1", 1, 4, "each edge counts 1"),
+        ("comment2.csv", "A", "C", 2, 3, "each edge counts 1"),
+        ("konect_bip.txt", "left 1", "left 2", 2, 4, "bipartite"),
+        ("konect_time.txt", "3", "1", 12, 3, "ignored: column 4"),
+        ("gephi_export.csv", "b", "a", 2, 3, "2 edges of 2 undirected by column 'Type'"),
+        ("und3.txt", "2", "0", 2, 3, "undirected, as its comments declare"),
+        ("semicolon_decimal_comma.csv", "A", "C", 4, 3, "weights from column 3"),
+        ("matrix3.csv", "0", "2", 7, 3, "read as a matrix of 3 x 3 weights"),
+        ("float_ids.csv", "1.0", "4", 15, 4, "weights from column 'weight'"),
+        ("nr_one_percent.mtx", "1", "3", 2, 3, "each edge counts 1"),
+        ("ctrlz.gr", "1", "3", 10, 3, "weights from the arc lines"),
+        ("gplus.txt", "116374117927631468606", "112188647432305746617", 2, 3, "each edge counts 1"),
+        ("count_line.txt", "0", "2", 2, 3, "line 1 contains the numbers of vertices and edges, 3 and 2"),
+        ("coo_dup.npz", "0", "1", 8, 3, "weights from the entries of the sparse matrix; 1 duplicate entry: duplicates add up"),
     ],
 )
-def test_a_file_gives_the_answer_that_its_author_means(name: str, source: str, target: str, expected: float) -> None:
-    assert length(INPUTS / name, source, target) == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "vertices", "words"),
-    [
-        ("two_column_header.csv", 4, "each edge counts 1"),
-        ("comment2.csv", 3, "each edge counts 1"),
-        ("d3_value.csv", 3, "weights from column 'value'"),
-        ("osm_length.graphml", 3, "weights from attribute 'length'"),
-        ("default.graphml", 3, "an edge without it weighs 99.0"),
-        ("konect_bip.txt", 4, "bipartite"),
-        ("konect_time.txt", 3, "ignored: column 4"),
-        ("gephi_export.csv", 3, "2 edges of 2 undirected"),
-        ("und3.txt", 3, "undirected, as its comments declare"),
-        ("matrix3.csv", 3, "read as a matrix of 3 x 3 weights"),
-        ("coo_dup.npz", 3, "1 duplicate entry: duplicates add up"),
-        ("count_line.txt", 3, "line 1 contains the numbers of vertices and edges, 3 and 2"),
-        ("float_ids.csv", 4, "weights from column 'weight'"),
-    ],
-)
-def test_the_summary_states_how_it_was_read(name: str, vertices: int, words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["solve", str(INPUTS / name), "--json", "--device", "cpu"]) == 0
+def test_a_file_gives_the_answer_that_its_author_means_and_how_it_was_read(
+    name: str, source: str, target: str, expected: float, vertices: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ends = ["--from", source, "--to", target]
+    assert main(["solve", str(INPUTS / name), *ends, "--summary", "--json", "--device", "cpu"]) == 0
     printed = capsys.readouterr()
-    found = json.loads(printed.out)
-    assert found["vertices"] == vertices and words in "; ".join(found["notes"]) and words in printed.err
+    path, solved = map(json.loads, printed.out.splitlines())
+    assert (path["distance"], solved["vertices"]) == (expected, vertices)
+    assert words in "; ".join(solved["notes"]) and words in printed.err
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
+def test_a_file_that_is_not_clear_is_refused() -> None:
+    for name, words in (
         ("part.graphml", "has 1 edge without 'weight', such as a to c"),
         ("inf30.npy", "the greatest weight, 1073741823, .* pass --no-edge 1073741823"),
-    ],
-)
-def test_a_file_that_is_not_clear_is_refused(name: str, words: str) -> None:
-    with pytest.raises(Refused, match=words):
-        load_lazily(str(INPUTS / name))
-    assert main(["solve", str(INPUTS / name)]) == 2
+    ):
+        with pytest.raises(Refused, match=words):
+            load_lazily(str(INPUTS / name))
+        assert main(["solve", str(INPUTS / name)]) == 2
 
 
 @pytest.mark.filterwarnings("ignore:the greatest weight")
 def test_the_option_for_no_edge_chooses_its_value(tmp_path: Path) -> None:
     assert length(INPUTS / "inf30.npy", "0", "2", no_edge=2**30 - 1) == 7
     assert length(INPUTS / "inf30.npy", "2", "0", no_edge=np.inf) >= 2**30 - 1
+    whole = load_lazily(str(INPUTS / "inf30.npy"), options=FileOptions(no_edge="inf"))
+    assert whole.notes == whole.adjacency.notes and whole.notes[0].startswith("read as a matrix of ")
     array = np.load(INPUTS / "inf30.npy")
     with pytest.warns(UserWarning, match="1073741823, is in so many cells that it may mean no edge"):
         solve(array)
-    for greatest in (2**31 - 1, 2**63 - 1, 10**9, 0x3F3F3F3F):
+    for greatest in (2**31 - 1, 2**63 - 1, 10**9, 0x3F3F3F3F, 987654321, 2 * 10**9, 1 << 29, (1 << 61) - 1):
         np.save(tmp_path / "m.npy", np.where(array == 2**30 - 1, greatest, array.astype(np.int64)))
         text = "\n".join(",".join(map(str, row)) for row in np.load(tmp_path / "m.npy").tolist())
         (tmp_path / "m.csv").write_text(text)
-        for name in ("m.npy", "m.csv"):
-            with pytest.raises(Refused, match=f"the greatest weight, {greatest if greatest < 2**53 else '9223'}"):
+        scipy.sparse.save_npz(tmp_path / "m.npz", scipy.sparse.csr_array(np.load(tmp_path / "m.npy")))
+        for name in ("m.npy", "m.csv", "m.npz"):
+            with pytest.raises(Refused, match=f"the greatest weight, {str(greatest)[: 15 if greatest < 2**53 else 3]}"):
                 load_lazily(str(tmp_path / name))
             assert length(tmp_path / name, "0", "2", no_edge=greatest) == 7
     (tmp_path / "pairs.txt").write_text("1 2 5\n2 3 -1\n3 4 -1\n")
@@ -166,6 +148,20 @@ SIBLINGS = [
     ("g.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 1.5D+01\n\x1a", "1", "2", 15),
     ("g.mtx", "%MatrixMarket matrix coordinate real symmetric\n2 2 1\n2 1 1.5\n", "1", "2", 1.5),
     ("g.csv", "source,target,weight\r\nA,B,5\r\nB,C,5\r\n\x1a", "A", "C", 10),
+    ("g.txt", "# Directed graph (each unordered pair of nodes is saved once): web.txt\n0 1\n1 2\n", "2", "0", np.inf),
+    ("g.txt", "# undirected: false\n0 1\n1 2\n", "2", "0", np.inf),
+    ("g.txt", "# directed=no\n0 1\n1 2\n", "2", "0", 2),
+    ("g.txt", "%bip\n1 1\n1 2\n2 2\n", "left 1", "left 2", 2),
+    ("g.csv", "Source,Target,Type,Weight\na,b,Mutual,2\nb,c,Undirected,3\n", "c", "a", 5),
+    ("g.csv", "source,target,undirected,weight\na,b,true,2\n", "b", "a", 2),
+    ("g.csv", "source,target,directed,weight\na,b,0,2\n", "b", "a", 2),
+    ("g.csv", ",0,1,2\n0,0,3,9\n1,3,0,4\n2,9,4,0\n", "0", "2", 7),
+    ("g.csv", "0,1,2\n0,3,9\n3,0,4\n9,4,0\n", "0", "2", 7),
+    ("g.csv", "A,B,C\n0,3,9\n3,0,4\n9,4,0\n", "A", "C", 7),
+    ("g.csv", "1.000e+00,2.000e+00,5.0\n2.000e+00,3.000e+00,5.0\n", "1", "3", 10),
+    ("g.csv", "1,0;2;5\n2,0;3;5\n", "1", "3", 10),
+    ("g.csv", "A\u3000,B,3\nA,B,1\n", "A", "B", 1),
+    ("g.csv", "3,2\nA,B\nB,C\n", "A", "C", 2),
 ]
 
 
@@ -184,14 +180,50 @@ def test_files_of_the_same_kinds(name: str, text: str, source: str, target: str,
         ("g.csv", "0,1,5\n2,0,3\n1,2,0\n", "may be a matrix of 3 x 3 weights or a list of 3 edges"),
         ("g.csv", "1,2,3,4,5\n6,7,8,9,10\n", "has 5 columns of weights and 2 rows, but a matrix is square"),
         ("g.csv", "#a,#b\n#b,#c\n", "'#a,#b' is a comment or an edge"),
-        ("g.csv", "source,target,weight\nA,B,1,5\n", "line 2 has 4 fields and the first line 3"),
+        ("g.csv", "source,target,weight\nA,B,1,5\n", "line 2: 4 fields, but the first line has 3"),
         ("g.txt", "1 2\n116374117927631468606 1\n", "vertex 116374117927631468606 is outside .* name the file .csv"),
+        ("g.txt", "0 3 9\n3 0 4\n9 4 0\n", "may be a matrix of 3 x 3 weights or a list of 3 edges"),
+        ("g.csv", "A,B\n0,3\n3,0\n", "may be a matrix of 2 x 2 weights or a list of 2 edges"),
+        ("g.csv", "A,B\n#in, between\nB,C\n", "line 2: '#in,between' is a comment or an edge"),
+        ("g.csv", "1;2;1,5\n1;3;1.000\n", "line 2: '1.000' is not a number with a decimal comma"),
+        ("g.csv", "source,target,type\na,b,directed\nb,c,\n", "has '' in column 'type'; write directed or undirected"),
     ],
 )
 def test_ambiguous_files_are_refused(name: str, text: str, words: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(Refused, match=words):
         load_lazily(str(tmp_path / name))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "2 3\n0 1\n1 2\n",
+            "line 1 is read as the edge from 2 to 3; if it contains the numbers of vertices and edges, remove it",
+        ),
+        ("4 2\n0 1\n1 2\n", "line 1 is read as the edge from 4 to 2; if"),
+        ("3 3 2\n0 1 5\n1 2 4\n", "line 1 is read as the edge from 3 to 3; if"),
+        ("3 2 1\n0 1 5\n1 2 4\n", "line 1 is read as the edge from 3 to 2; if"),
+        ("# a bipartite graph\n1 1\n1 2\n", "its comments mention a bipartite graph, but equal names are one vertex here"),
+    ],
+)
+def test_an_unclear_line_is_named(text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "g.txt").write_text(text)
+    assert words in notes(tmp_path / "g.txt")
+
+
+def test_defaults_and_graphs_of_graphml_that_networkx_loses(tmp_path: Path) -> None:
+    path = tmp_path / "g.graphml"
+    graph = '<graph edgedefault="directed"><node id="a"/><node id="b"/><edge source="a" target="b"/></graph>'
+    weight = '<key id="w" for="%s" attr.name="weight" attr.type="double"><default>99</default></key>'
+    colour = '<key id="c" for="edge" attr.name="color" attr.type="string"><default>red</default></key>'
+    for keys in (weight % "edge" + colour, weight % "all"):
+        path.write_text(f'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{keys}{graph}</graphml>')
+        assert length(path, "a", "b") == 99
+    path.write_text(f'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{graph}{graph}</graphml>')
+    with pytest.raises(Refused, match="holds more than one graph; save each in a file of its own"):
+        load_lazily(str(path))
 
 
 def test_one_rule_for_weights_in_every_container(tmp_path: Path) -> None:
@@ -243,7 +275,7 @@ def test_one_rule_for_duplicates(tmp_path: Path) -> None:
         assert "1 parallel edge: the lightest counts" in notes(tmp_path / name)
     (tmp_path / "g.mtx").write_text("%%MatrixMarket matrix coordinate integer general\n3 3 3\n1 2 3\n1 2 5\n2 3 1\n")
     assert length(tmp_path / "g.mtx", "1", "2") == 8 == solve(scipy.io.mmread(tmp_path / "g.mtx")).distances[0, 1]
-    assert notes(tmp_path / "g.mtx") == "1 duplicate entry: duplicates add up"
+    assert notes(tmp_path / "g.mtx") == "weights from the entries of the sparse matrix; 1 duplicate entry: duplicates add up"
 
 
 @pytest.mark.parametrize("path", [path for path in sorted(INPUTS.iterdir()) if path.name != "s1.txt"], ids=lambda path: path.name)
@@ -328,7 +360,7 @@ def test_the_binary_format_of_the_course(tmp_path: Path) -> None:
     numbers = [4, 3, 0, 1, 7, 1, 2, 5, 0, 1, 9]
     for name in ("c.bin", "c.in"):
         np.array(numbers, "<i4").tofile(tmp_path / name)
-        assert length(tmp_path / name, "0", "2") == 12 and "1 parallel edge" in notes(tmp_path / name)
+        assert length(tmp_path / name, "0", "2") == 12 and "third number of each edge; 1 parallel edge" in notes(tmp_path / name)
     assert main(["solve", str(tmp_path / "c.in"), "-o", str(tmp_path / "d.bin")]) == 0
     far = 2**30 - 1
     expected = [[0, 7, 12, far], [far, 0, 5, far], [far, far, 0, far], [far, far, far, 0]]
