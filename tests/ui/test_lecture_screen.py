@@ -249,8 +249,8 @@ def legible(segment: Segment) -> bool:
 
 
 @pytest.mark.parametrize("name", [name for name in THEMES if not name.startswith("ansi")])  # a terminal dims its own colours
-def test_dim_text_is_legible_in_each_theme(lecture: FwtuiApp, name: str) -> None:
-    colours = lecture.available_themes[name].to_color_system().generate()
+def test_dim_text_is_legible_in_each_theme(dashboard: FwtuiApp, name: str) -> None:
+    colours = dashboard.available_themes[name].to_color_system().generate()
     for ground in (Color.parse(colours[key]) for key in ("background", "surface", "panel")):
         for key in ("foreground", "primary", "secondary", "text-primary", "text-success", "text-warning", "text-error"):
             style = Style(color=Color.parse(colours[key]).rich_color, bgcolor=ground.rich_color, dim=True)
