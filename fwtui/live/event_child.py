@@ -108,9 +108,8 @@ class EventModule(EventChild):
 
 # a module's name, its arguments, the session's start in monotonic seconds, and environment variables
 StartModule = Callable[[str, Sequence[str], float, Mapping[str, str] | None], EventChild]
-StartChild = Callable[
-    [str, Sequence[str], Mapping[str, str] | None], EventChild
-]  # a StartModule with the present session's start
+# a StartModule with the start of the present session
+StartChild = Callable[[str, Sequence[str], Mapping[str, str] | None], EventChild]
 
 
 class SupervisedEvents(Supervised[EventChild]):
