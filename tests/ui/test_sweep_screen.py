@@ -156,7 +156,7 @@ async def test_an_unverified_run_is_struck_and_the_form_takes_the_run_that_is_sh
     live.verdict = scenes.verdict("unverified")
     async with opened(app) as pilot:
         shown = await go(pilot, "r", ticks=40)
-        assert "no run of this sweep counts yet" in shown and "Fastest" not in shown
+        assert "no run of this sweep is verified yet" in shown and "Fastest" not in shown
         heat = app.screen.query_one(HeatMap)
         assert any("strike" in str(span.style) for row in heat.lines[1:] for span in row.spans)
         live.start(live.settled(settle(Experiment(kernel="serial", n=100, density=0.5, dtype="int32"))))

@@ -90,7 +90,7 @@ async def test_a_file_is_watched_from_its_choice_to_its_end(
         await until(pilot, lambda: bool(dashboard.screen.query("PickFile OptionList")))
         await press(pilot, "enter")
         await until(
-            pilot, lambda: isinstance(dashboard.screen, WatchScreen) and "JUDGING  4 checks so far" in screen_text(dashboard)
+            pilot, lambda: isinstance(dashboard.screen, WatchScreen) and "CHECKING  4 checks so far" in screen_text(dashboard)
         )
         assert wanted[0].path == tmp_path / "mine.py" and "[bold]right" in screen_text(dashboard)
         sitting.says.put(Superseded())

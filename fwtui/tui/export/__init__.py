@@ -1,4 +1,4 @@
-"""A replay as a film: its screens one after the other, in files that play without fwtui."""
+"""A replay as a film: its screens in sequence, in files that play without fwtui."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 class ExportKind(NamedTuple):
-    """A kind of file that holds a film; its writer is the function of that name in the module of that name."""
+    """A file format of films; the function that writes it has the name of its module."""
 
     module: str
     title: str
-    rate: float  # frames a second, where nothing else is asked for
-    most: int  # bytes: of a larger one frames are left out
+    rate: float  # default frames per second
+    most: int  # maximum bytes; a larger film loses frames
 
 
 MEGABYTE = 10**6
@@ -27,7 +27,7 @@ KINDS = {
 
 
 def encode(film: Film, suffix: str) -> tuple[bytes, Film]:
-    """The file's content and the film that is in it: frames are left out until it is small enough, or nothing more can be."""
+    """Return the content of the file and its film, thinned until the content is small enough or only two frames are left."""
     kind = KINDS[suffix]
     writer = getattr(import_module(f"{__name__}.{kind.module}"), kind.module)
     while len(content := writer(film).encode()) > kind.most and len(film.frames) > 2:

@@ -1,7 +1,7 @@
-"""A film as one picture that moves by its own style sheet: it plays wherever a picture may, without a script.
+"""A film as one SVG picture, animated by its style sheet: it plays wherever a picture is shown, without a script.
 
-Every line of the screen is a strip of all the rows that it ever shows, one beside the other, and jumps from one to the next.
-What all of its rows have does not move, and what is seen more than once is drawn once.
+Each line of the screen is a strip of all its rows, side by side, and jumps from row to row. Parts that all rows share do not
+move, and repeated parts are defined once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fwtui.analysis.html import escaped
 from fwtui.tui.export.drawing import HEIGHT, WIDTH, grounds, parts, signs, style_sheet
 from fwtui.tui.export.film import Film
 
-HOLD = 4.0  # seconds that the last screen stays before it begins again
+HOLD = 4.0  # seconds of the last screen before the film starts again
 MARGIN = 14
 
 
@@ -38,7 +38,7 @@ def animation(film: Film) -> str:
         style_sheet(film)
         + f"g[id^=l]{{animation:{whole:.3f}s step-end infinite}}"
         + "".join(rules)
-        # without motion the last screen is seen
+        # with reduced motion only the last screen is shown
         + "@media (prefers-reduced-motion:reduce){g[id^=l]{animation:none}}"
     )
     corner, size = f'x="{-MARGIN}" y="{-MARGIN}"', f'width="{width + 2 * MARGIN}" height="{height + 2 * MARGIN}"'
@@ -54,7 +54,7 @@ def animation(film: Film) -> str:
 
 
 class _Strip:
-    """One line of the screen: what its rows have each, what all of them have, below and above that, and when they change."""
+    """A line of the screen: the parts of each row, the parts of all rows below and above them, and the times of changes."""
 
     def __init__(self, film: Film, y: int):
         steps = [(frame.played, frame.lines[y]) for frame in film.frames]
@@ -63,7 +63,7 @@ class _Strip:
         self.changes = [(at, rows.index(row)) for at, row in changes]
         row_parts = [[*parts(film.rows[row], film)] for row in rows]
         always = set(row_parts[0]).intersection(*row_parts[1:])
-        # in a row nothing lies on anything but on its grounds, so that these are all that has to stay below
+        # in a row only backgrounds are covered by other parts, so that only they must be drawn first
         self.below = "".join(part for part in grounds(film.rows[rows[0]], film) if part in always)
         self.above = "".join(part for part in signs(film.rows[rows[0]], film) if part in always)
         self.rows = [[part for part in row if part not in always] for row in row_parts]

@@ -175,7 +175,7 @@ def _stretch(model: Model, run: Run, clock: FilmClock) -> FilmStretch:
         run=run.id,
         title=run.title or run.experiment.kernel,
         kernel=run.experiment.kernel,
-        words=", ".join([f"n {run.n}", *[units.duration(run.seconds)] * (run.seconds is not None), outcome(model, run)]),
+        outcome=", ".join([f"n {run.n}", *[units.duration(run.seconds)] * (run.seconds is not None), outcome(model, run)]),
         begin=clock.played(begin),
         end=clock.played(end),
         recorded=(round(begin, DIGITS), round(end, DIGITS)),

@@ -1,4 +1,4 @@
-"""A film for asciinema's player: version 2 of its format, of each screen only the rows that changed."""
+"""A film for asciinema's player, in version 2 of its format. An event has only the rows that changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of a screen as SVG: blocks and lines are drawn as shapes, so that they meet in any font."""
+"""Rows of a screen as SVG. Block and line characters are drawn as shapes, so that they join in any font."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rich.cells import cell_len
 from fwtui.analysis.html import NOT_XML, escaped
 from fwtui.tui.export.film import Film, Ink, Row
 
-WIDTH, HEIGHT, BASELINE = 10, 20, 15  # of a cell, and of the letters in it
-LIGHT, HEAVY = 2, 4  # how thick lines are
+WIDTH, HEIGHT, BASELINE = 10, 20, 15  # size of a cell, and the baseline of its letter
+LIGHT, HEAVY = 2, 4  # thickness of lines
 FONT = "ui-monospace,'SF Mono',SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Liberation Mono',monospace"
 _SIDES = {"LEFT": "l", "RIGHT": "r", "UP": "u", "DOWN": "d", "HORIZONTAL": "lr", "VERTICAL": "ud"}
-_SIGN = "\u2190-\U0010ffff"  # drawn alone: its font may be another one, of another width
+_SIGN = "\u2190-\U0010ffff"  # drawn separately, because its font may have another width
 _WORDS = re.compile(rf"[{_SIGN}]|[^\s{_SIGN}]+(?: [^\s{_SIGN}]+)*")
 _SHADES = dict(zip("░▒▓", (0.25, 0.5, 0.75), strict=True))
 _QUADRANTS = dict(zip("▖▗▘▙▚▛▜▝▞▟", ("c", "d", "a", "acd", "ad", "abc", "abd", "b", "bc", "bcd"), strict=True))
@@ -28,8 +28,8 @@ Box = tuple[float, float, float, float]  # x, y, width, height in a cell
 
 
 def style_sheet(*films: Film) -> str:
-    """The classes of the rows, named by what they say, so that a row is drawn alike in every film."""
-    # sharp edges: where two cells meet at a fraction of a pixel, soft ones let through what is behind
+    """Return the CSS classes of the rows. Their names derive from the style, so that films can share rows."""
+    # antialiased edges of adjacent cells would let the background through
     rules = [f"text{{font:16px {FONT};white-space:pre;font-variant-ligatures:none}}rect,path{{shape-rendering:crispEdges}}"]
     used = [film.inks[number] for film in films for number in sorted({span.ink for row in film.rows for span in row})]
     rules += dict.fromkeys(f".{_letter_class(ink)}{{fill:{ink.colour}{_letters(ink)}}}" for ink in used)
@@ -57,19 +57,19 @@ def row_svg(row: Row, film: Film) -> str:
 
 
 def parts(row: Row, film: Film) -> Iterator[str]:
-    """One row: its grounds, then its shapes, then its letters."""
+    """Yield the SVG of a row: backgrounds, shapes, letters."""
     yield from grounds(row, film)
     yield from signs(row, film)
 
 
 def signs(row: Row, film: Film) -> Iterator[str]:
-    """What stands on a row's grounds: its shapes, then its letters."""
+    """Yield the SVG of a row without its backgrounds: shapes, letters."""
     yield from _shapes(row, film)
     yield from _letters_of(row, film)
 
 
 def _placed(row: Row) -> Iterator[tuple[int, str, int]]:
-    """Every character with its column and its ink; one without a width of its own stays with the one before."""
+    """Yield every character with its column and its ink. A character of width 0 belongs to the previous one's cell."""
     column = 0
     for text, ink in row:
         for character in text:
@@ -99,7 +99,7 @@ def _shapes(row: Row, film: Film) -> Iterator[str]:
             cells += 1
         path = paths.setdefault((ink, _SHADES.get(character, 1.0)), [])
         for left, top, width, height in boxes(character):
-            if (left, width) == (0, WIDTH):  # one box for all of them
+            if (left, width) == (0, WIDTH):  # full-width boxes of adjacent cells become one box
                 path.append(_box(WIDTH * x, top, WIDTH * cells, height))
             else:
                 path += [_box(WIDTH * (x + cell) + left, top, width, height) for cell in range(cells)]
@@ -123,7 +123,7 @@ def _letters_of(row: Row, film: Film) -> Iterator[str]:
         for word in _WORDS.finditer(text):
             x, cells = columns[word.start()], columns[word.end()] - columns[word.start()]
             if cells:
-                # letters keep their shape and get their places; a sign of another font has to be made to fit
+                # only signs are scaled, because their font may have another width
                 scaled = ' lengthAdjust="spacingAndGlyphs"' if word[0] >= _SIGN[0] else ""
                 fit = f'x="{WIDTH * x}" y="{BASELINE}" textLength="{WIDTH * cells}"{scaled}'
                 yield f'<text class="{_letter_class(film.inks[ink])}" {fit}>{escaped(word[0])}</text>'
@@ -135,13 +135,13 @@ def _is_shape(character: str) -> bool:
 
 @lru_cache(maxsize=256)
 def boxes(character: str) -> Sequence[Box]:
-    """What a block or a line of the terminal fills of its cell; nothing for what is left to the font."""
+    """Return the boxes that draw a block or line character in its cell; empty if the font draws it."""
     code = ord(character)
     if character in _SHADES:
         return ((0, 0, WIDTH, HEIGHT),)
     if character in _QUADRANTS:
         return [(*_QUADRANT[part], WIDTH / 2, HEIGHT / 2) for part in _QUADRANTS[character]]
-    if 0x2800 <= code <= 0x28FF:  # braille, of which charts are made: one bit for each dot
+    if 0x2800 <= code <= 0x28FF:  # braille, used by charts: one bit per dot
         return [(x, y, DOT, DOT) for bit, (x, y) in enumerate(_DOTS) if code >> bit & 1]
     if 0x2581 <= code <= 0x2588:
         height = HEIGHT * (code - 0x2580) / 8
@@ -155,7 +155,7 @@ def boxes(character: str) -> Sequence[Box]:
 
 
 def _lines(character: str) -> Sequence[Box]:
-    """Of a box-drawing character by its Unicode name: straight lines from the middle to the sides that it names."""
+    """Return the boxes of a box-drawing character: a line from the middle to each side in its Unicode name."""
     name = unicodedata.name(character, "").removeprefix("BOX DRAWINGS ")
     words = name.split()
     if not set(words) <= {*_SIDES, "LIGHT", "HEAVY", "AND", "ARC"}:
@@ -172,7 +172,7 @@ def _lines(character: str) -> Sequence[Box]:
 
 
 def _arms(arms: dict[str, int], sides: str, length: int, met: int) -> Iterator[tuple[float, float, int]]:
-    """Where lines along one axis begin, how long and how thick they are; each goes on to the far edge of what it meets."""
+    """Yield start, length and thickness of the lines along one axis. A line ends at the far edge of the line that it meets."""
     first, second = (arms.get(side, 0) for side in sides)
     if first == second:
         if first:

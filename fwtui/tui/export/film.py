@@ -1,4 +1,4 @@
-"""What a film is: the rows of its screens, each kept once, and which of them are seen when."""
+"""A film: the screens of a replay with their times, runs, markers and tables. Equal rows are stored once."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import NamedTuple
 
 from fwtui.learn.questions import Cue, QuestionAnswer
 
-SMALL = (60, 24)  # columns and rows that telephones show in letters that can be read
-SMALL_RATE = 0.2  # frames a second of these, besides those of runs and markers
+SMALL = (60, 24)  # columns and rows of the screens for telephones, whose letters stay legible
+SMALL_RATE = 0.2  # frames per second of these screens, without those of runs and markers
 
 
 class FilmCut(NamedTuple):
-    """Which part of the session a film shows, how fast, and in how many frames."""
+    """The part of the session that a film shows, its speed and its frame rate."""
 
     begin: float = 0.0  # recorded seconds
     end: float = inf
-    rate: float = 5.0  # frames a second of the film
-    gap: float | None = 1.0  # the longest time in which nothing happens
-    speed: float = 1.0  # seconds of the session in one of the film, where nothing is shortened
+    rate: float = 5.0  # frames per second of the film
+    gap: float | None = 1.0  # maximum seconds without an event; longer gaps are shortened to it; None: no gap is shortened
+    speed: float = 1.0  # seconds of the session per second of the film, outside of shortened gaps
 
 
 class Ink(NamedTuple):
-    """How characters look; colours are #rrggbb, with dim and reverse already in them."""
+    """The style of characters. Colours are #rrggbb; dim and reverse are already applied to them."""
 
     colour: str
     ground: str
@@ -36,48 +36,48 @@ class Ink(NamedTuple):
 
 class Span(NamedTuple):
     text: str
-    ink: int  # its place in Film.inks
+    ink: int  # index into Film.inks
 
 
 Row = tuple[Span, ...]
-Lines = tuple[int, ...]  # of a screen, from the top: places in Film.rows
+Lines = tuple[int, ...]  # the rows of a screen from the top, as indices into Film.rows
 
 
 class FilmFrame(NamedTuple):
-    """One screen: `recorded` is its time in the session, `played` its time in the film."""
+    """A screen. `recorded` is its time in the session, `played` its time in the film, both in seconds."""
 
     recorded: float
     played: float
     lines: Lines
-    key: bool = False  # a run begins or ends here, or a marker is here: it is never left out
+    key: bool = False  # True if a run begins or ends here or a marker is here; thinning keeps the frame
 
 
 class FilmStretch(NamedTuple):
-    """A run on the timeline, in seconds of the film."""
+    """A run on the timeline; times are seconds of the film."""
 
     run: int
     title: str
     kernel: str
-    words: str  # how it ended, in words
+    outcome: str  # size, median time and outcome
     begin: float
     end: float
-    recorded: tuple[float, float]  # the same in seconds of the session
+    recorded: tuple[float, float]  # begin and end in seconds of the session
     bad: bool
 
 
 class FilmStop(NamedTuple):
-    """A marker: what it says or asks, its screen, and that with the answer."""
+    """A marker with its text or question, its screen, and the screen with the answer."""
 
     recorded: float
     played: float
     cue: Cue
     answer: QuestionAnswer | str | None
     lines: Lines
-    answered: Lines  # nothing where it has no answer
+    answered: Lines  # empty without an answer
 
 
 class FilmHotspot(NamedTuple):
-    """A line of source with its share of the samples of a phase, and what warps do there."""
+    """A source line with its share of a phase's PC samples and the main stall reason."""
 
     phase: str
     place: str
@@ -87,10 +87,10 @@ class FilmHotspot(NamedTuple):
 
 
 class FilmWarps(NamedTuple):
-    """Where the warps of a run wait."""
+    """The hotspots of a run."""
 
     run: int
-    words: str  # what most of them do
+    summary: str  # the run and its main stall reason
     lines: Sequence[FilmHotspot]
 
 
@@ -100,7 +100,7 @@ class Film:
 
     width: int
     height: int
-    ground: str  # the colour behind everything
+    ground: str  # background colour
     dark: bool
     title: str
     origin: str
@@ -111,24 +111,24 @@ class Film:
     duration: float  # of the film, seconds
     runs: Sequence[FilmStretch] = ()
     stops: Sequence[FilmStop] = ()
-    directed: bool = False  # a lecture: it stops at its markers
-    head: Sequence[str] = ()  # of the table of runs
-    numbers: frozenset[int] = frozenset()  # its columns of numbers
+    directed: bool = False  # True for a lecture, which stops at its markers
+    head: Sequence[str] = ()  # column titles of the table of runs
+    numbers: frozenset[int] = frozenset()  # indices of the columns with numbers
     table: Sequence[Sequence[str]] = ()
     warps: Sequence[FilmWarps] = ()
-    left_out: tuple[str, ...] = ()  # what there was too much of, in words
-    small: Film | None = None  # the same in fewer and larger letters, for telephones
+    left_out: tuple[str, ...] = ()  # sentences about runs, markers and samples beyond the maximum
+    small: Film | None = None  # the film with fewer and larger letters, for telephones
 
     @property
     def sizes(self) -> Sequence[Film]:
         return [self] if self.small is None else [self, self.small]
 
     def text(self, lines: Lines) -> str:
-        """A screen as plain text, as `fwtui render` writes it."""
+        """Return a screen as plain text, as `fwtui render` writes it."""
         return "\n".join(row_text(self.rows[line]) for line in lines).rstrip("\n") + "\n"
 
     def thinned(self) -> Film:
-        """Without every other frame at which nothing begins or ends; the last one is kept."""
+        """Return the film without every other frame at which no run begins or ends and no marker is; the last frame stays."""
         last = len(self.frames) - 1
         plain = [place for place, frame in enumerate(self.frames[1:-1], 1) if not frame.key]
         out = {*(plain[1::2] if len(plain) > 1 else range(1, last, 2))}
@@ -136,7 +136,7 @@ class Film:
         return replace(self, frames=frames, small=self.small and self.small.thinned()).packed()
 
     def packed(self) -> Film:
-        """Without the rows that no screen has."""
+        """Return the film without unused rows."""
         places: dict[int, int] = {}
 
         def moved(lines: Lines) -> Lines:
@@ -153,7 +153,7 @@ def row_text(row: Row) -> str:
 
 @dataclass
 class Pool:
-    """Rows and inks while they are gathered, each kept once."""
+    """A collection of distinct rows and inks."""
 
     inks: dict[Ink, int] = field(default_factory=dict)
     rows: dict[Row, int] = field(default_factory=dict)

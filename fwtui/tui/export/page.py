@@ -1,4 +1,4 @@
-"""A film as one web page that asks for nothing else: its screens, a timeline, its questions, and a table of its runs."""
+"""A film as one web page that loads nothing else: screens, timeline, questions and a table of the runs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from fwtui.tui.export.drawing import HEIGHT, WIDTH, parts, row_svg, style_sheet
 from fwtui.tui.export.film import Film, FilmFrame, FilmStop, Lines, row_text
 
 HERE = Path(__file__).parent
-# of runs on the timeline, one kernel after the other; each differs from its neighbours on light and on dark
-COLOURS = ("#1f7a89", "#9a5f14", "#7a55c4", "#3f7d34", "#b8437a", "#3c66bf", "#7d6122", "#237a64")  # white is read on each
+# colours of kernels on the timeline; neighbours differ on light and on dark backgrounds
+COLOURS = ("#1f7a89", "#9a5f14", "#7a55c4", "#3f7d34", "#b8437a", "#3c66bf", "#7d6122", "#237a64")  # white letters are legible
 BAD = "#b8323d"
 REASON = COLUMNS["why"].title
 PIN = 13  # pixels of a marker on the timeline
@@ -99,7 +99,7 @@ def _size(film: Film) -> dict[str, object]:
 
 
 def _changes(frames: Sequence[FilmFrame]) -> Iterator[list[int]]:
-    """Of each frame the milliseconds since the one before, recorded and played, then each line that changed after its place."""
+    """Yield for each frame the recorded and played milliseconds since the previous frame, then index and row of changed lines."""
     recorded = played = 0
     before: Lines = ()
     for frame in frames:
@@ -110,7 +110,7 @@ def _changes(frames: Sequence[FilmFrame]) -> Iterator[list[int]]:
 
 
 def _height(film: Film) -> int:
-    """Of what is seen of a screen: all but the line of the terminal's keys."""
+    """Return the visible height of a screen in pixels: without its last line, which lists the terminal's keys."""
     return (film.height - 1) * HEIGHT
 
 
@@ -130,7 +130,7 @@ def _share(film: Film, played: float) -> str:
 def _bars(film: Film) -> Iterator[str]:
     colours = _colours(film)
     for run in film.runs:
-        words = escaped(f"run {run.run}: {run.title}, {run.words}")
+        words = escaped(f"run {run.run}: {run.title}, {run.outcome}")
         place = f"left:{_share(film, run.begin)};width:{_share(film, run.end - run.begin)}"
         colour = BAD if run.bad else colours[run.kernel]
         label = f"<span>{escaped(run.title)}</span>"
@@ -141,7 +141,7 @@ def _ticks(film: Film) -> Iterator[str]:
     for number, stop in enumerate(film.stops, 1):
         words = escaped(f"marker {number}: {stop.cue.in_short}")
         kind = "tick asks" if stop.cue.asks else "tick"
-        same = [n for n, other in enumerate(film.stops, 1) if other.played == stop.played]  # they stand side by side
+        same = [n for n, other in enumerate(film.stops, 1) if other.played == stop.played]  # drawn next to each other
         side = PIN * (same.index(number) - (len(same) - 1) * (stop.played > film.duration / 2))
         left = f"calc({_share(film, stop.played)} + {side}px)"
         yield f'<a class="{kind}" tabindex="-1" href="#marker={number}" title="{words}" style="left:{left}"></a>'
@@ -172,7 +172,7 @@ def _warps(film: Film) -> Iterator[str]:
     yield "<p>PC samples from separate launches. Below each run: its hotspots, the source lines with the most samples.</p>"
     head = "".join(f'<th scope="col">{title}</th>' for title in ("phase", "line", "% of samples", "main stall reason", "source"))
     for one in film.warps:
-        yield f'<details><summary>{escaped(one.words)}</summary><div class="wide" tabindex="0">'
+        yield f'<details><summary>{escaped(one.summary)}</summary><div class="wide" tabindex="0">'
         yield f"<table><thead><tr>{head}</tr></thead><tbody>"
         for line in one.lines:
             *words, text = map(escaped, line)
@@ -192,7 +192,7 @@ def _cards(film: Film) -> Iterator[str]:
 
 
 def _question(stop: FilmStop, when: str) -> str:
-    """A card without its answer."""
+    """Return the HTML of a card without its answer."""
     cue = stop.cue
     title = f"<h3>{escaped(cue.title)}</h3>" if cue.title and cue.body else ""
     lines = cue.lines or [cue.title]
@@ -224,7 +224,7 @@ def _answer(stop: FilmStop) -> Iterator[str]:
 
 
 def _guess(answer: QuestionAnswer) -> str:
-    """Where a visitor chooses or types a guess; nothing in it tells the answer."""
+    """Return the HTML in which a visitor chooses or types a guess. It does not reveal the answer."""
     if not answer.parts:
         return '<label class="guess">Your guess <input maxlength="60" autocomplete="off"></label>'
     options = "".join(f"<option>{escaped(part.title)}</option>" for part in answer.parts)

@@ -1,4 +1,4 @@
-"""Choose what varies and how long it may take, and watch the map fill; the form without a screen."""
+"""The live Sweep screen: a form for axes and time, and the map while the sweep runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Kernel
 
 WITHIN, QUESTION = "within", "question"
-USUAL = "n"  # the question how time grows with it
+USUAL = "n"  # the default question: how does time grow with n?
 NO_AXES = (QUESTION, WITHIN)
 USUAL_WITHIN = "120"
 USUAL_SIZES = {"cpu": "64..512", "cuda": "256..4096", "any": "64..512"}
@@ -45,20 +45,20 @@ HELP = {
     "n": "sizes: 256,512 or 256..4096 (doubling) or 256..4096+256",
     DEVICES: "numbers of devices that share one graph, like 1,2,4: the first GPUs, or processes on CPUs",
     QUESTION: " ".join(
-        ("it fills in what follows; n: how does time grow with it?", *(f"{name}: {one.text}" for name, one in QUESTIONS.items()))
+        ("fills in the fields below; n: how does time grow with n?", *(f"{name}: {one.text}" for name, one in QUESTIONS.items()))
     ),
-    WITHIN: "seconds for all runs together; what will not fit is left out",
+    WITHIN: "seconds for all runs together; runs that do not fit are skipped",
 }
 
 
 class SweepDraft(Draft):
-    """A sweep in the making."""
+    """The content of the sweep form."""
 
     def __init__(
         self, experiment: Experiment, settled: Callable[[], Settle], offered: Container[str] = (), texts: Mapping[str, str] = {}
     ):
-        """`settled()` is asked each time, since what GPUs are here may become known only later; `offered`: names of kernels of
-        the user's that are not loaded yet; `texts`: those of a draft before.
+        """`settled()` is called at each use, because GPUs may be found later. `offered` has the names of user kernels that are
+        not loaded, `texts` the texts of a former form.
         """
         self._settled = settled
         self._offered = offered
@@ -86,7 +86,7 @@ class SweepDraft(Draft):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The user's kernels in the form that are not loaded: until they are, nobody knows what they offer."""
+        """The user kernels in the form that are not loaded yet, so that their options are unknown."""
         words = [word.strip() for word in self._texts["kernel"].split(",")]
         return tuple(
             word
@@ -95,21 +95,21 @@ class SweepDraft(Draft):
         )
 
     def loaded(self, file: str, kernel: str) -> None:
-        """Name the kernel that was loaded from a file of the form, or, if it is of none, put it among those that are swept."""
+        """Replace a file in the form by its kernel, or add the kernel if the form does not name the file."""
         words = [word.strip() for word in self._texts["kernel"].split(",") if word.strip()]
         named = [kernel if word == file else word for word in (words if file in words else [*words, file])]
         self._texts["kernel"] = ",".join(dict.fromkeys(named))
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """The kernels that the form names, as far as it can be read."""
+        """The kernels in the form; the kernel of the base experiment if the text is invalid."""
         try:
             return tuple(kernel_named(name) for name in read_axis("kernel", self._texts["kernel"], ()).values)
         except Refused:
             return (kernel_named(self.base.kernel),)
 
     def rows(self) -> tuple[FormRow, ...]:
-        """A text for every axis that the kernels have, and the time."""
+        """Return a row for every axis of the kernels, the question and the time."""
         kernels = self.kernels
         offered = {o.name for kernel in kernels for o in kernel.options}
         options = {o.name: o.help for kernel in known_kernels().values() for o in kernel.options}
@@ -122,7 +122,7 @@ class SweepDraft(Draft):
             if name in HAVING:
                 there = any(map(HAVING[name], kernels))
             key, title = (OPTION if name in options else "") + name, titles.get(name) or name.replace("_", " ").capitalize()
-            text = self._texts.get(name, "")  # a kernel that was loaded since may have brought it
+            text = self._texts.get(name, "")  # an option of a kernel loaded after the form was filled
             hint = "1" if name == DEVICES else OPEN
             main = name in (*MAIN, DEVICES)
             changed = text not in ("", value(Experiment(), name))
@@ -132,7 +132,7 @@ class SweepDraft(Draft):
         return (question, *rows, FormRow(WITHIN, "Within, s", HELP[WITHIN], self._texts[WITHIN], None))
 
     def texts(self) -> dict[str, str]:
-        """With the file of a user's kernel, which has no name before it is loaded."""
+        """Return the texts to save. User kernels are named by their files, because their names exist only after loading."""
         kernels = ",".join(path_of(word.strip()) or word for word in self._texts["kernel"].split(","))
         return {**self._texts, "kernel": kernels, QUESTION: self._question}
 
@@ -141,7 +141,7 @@ class SweepDraft(Draft):
             self.take(self._experiment)
             self._question = text
             if text in QUESTIONS:
-                on_gpu = kernel_named(self.base.kernel).backend == "cuda"  # that of `auto` is any
+                on_gpu = kernel_named(self.base.kernel).backend == "cuda"  # the backend of `auto` is "any"
                 self._texts |= QUESTIONS[text].texts["cuda" if on_gpu else "cpu"]
         else:
             self._texts[key.removeprefix(OPTION)] = text
@@ -160,7 +160,7 @@ class SweepDraft(Draft):
         return errors
 
     def within(self) -> float:
-        """Seconds for all runs together. Raises Refused."""
+        """Return the seconds for all runs together. Raises Refused."""
         text = self._texts[WITHIN]
         try:
             seconds = float(text)
@@ -171,7 +171,7 @@ class SweepDraft(Draft):
         return seconds
 
     def grid(self) -> Grid:
-        """What would run here. Raises Refused with the first thing that is wrong."""
+        """Return the grid of runs. Raises Refused with the first error."""
         for sentence in self.misread().values():
             raise Refused(sentence)
         rows = [row for row in self.rows() if row.shown and row.text.strip()]
@@ -185,13 +185,13 @@ class SweepDraft(Draft):
             self.grid()
 
     def summary(self) -> str:
-        """What varies, in a line: n 64..512 · tile all."""
+        """Describe the axes in a line: n 64..512 · tile all."""
         fields = [(row.title.lower(), row.text) for row in self.rows() if row.shown and row.key not in ("kernel", *NO_AXES)]
         words = [f"{title} {text}" for title, text in fields if text == ALL or "," in text or ".." in text]
         return " · ".join([self._texts["kernel"], *words, f"within {self._texts[WITHIN]} s"])
 
     def toggle(self, kernel: str) -> None:
-        """Put a kernel among those that are swept, or take it away; the last one stays."""
+        """Add a kernel to the sweep or remove it; the last one stays."""
         have = [k.id for k in self.kernels]
         now = [k for k in have if k != kernel] if kernel in have else [*have, kernel]
         self.set("kernel", ",".join(now or have))
@@ -210,8 +210,8 @@ class LiveSweepScreen(SweepScreen):
             "r,ctrl+r", "run", "Sweep", "run the form; finished runs are not repeated", bindings.is_busy, "sweep", deliberate=True
         ),
         *LOOKS,
-        hidden("f", "around", "From run", "put the run that is shown into the form", bindings.no_run, "sweep.around"),
-        bound("e", "edit", "Edit", "to the form's first field; on a narrow screen open the form", id="sweep.edit"),
+        hidden("f", "around", "From run", "copy the shown run into the form", bindings.no_run, "sweep.around"),
+        bound("e", "edit", "Edit", "go to the form's first field; on a narrow screen open the form", id="sweep.edit"),
         *bindings.SHARED,
     ]
 
@@ -242,8 +242,8 @@ class LiveSweepScreen(SweepScreen):
         return (
             f"Press {self.key_of('sweep')} to run every combination of the values"
             + (f" ({self.key_of('sweep.edit')} edits them)." if self.narrow else " on the left."),
-            "Several values with commas, all of them with `all`, sizes that double with 64..512.",
-            "Small sizes run first; what would not fit into the time is left out.",
+            "Separate values with commas, write `all` for all of them, and 64..512 for sizes that double.",
+            "Small sizes run first; runs that would exceed the time are skipped.",
         )
 
     def _simulated(self, experiment: Experiment) -> bool:
@@ -252,12 +252,12 @@ class LiveSweepScreen(SweepScreen):
     def _settled(self, experiment: Experiment) -> Settled:
         if self._simulated(experiment):
             return as_it_ran(experiment, DeviceId("simulator"))
-        if self.view.found is None and experiment.kernel != AUTO.id:  # asking would wait for the driver
+        if self.view.found is None and experiment.kernel != AUTO.id:  # settling would wait for the driver
             return settle(experiment)
         return self.source.settled(experiment)
 
     def summary(self) -> tuple[str, ...]:
-        """What varies, in a line."""
+        """Describe the axes in a line."""
         return (self.draft.summary(),)
 
     def checked(self) -> None:
@@ -265,7 +265,7 @@ class LiveSweepScreen(SweepScreen):
 
     def action_run(self) -> None:
         with self.reporting():
-            if file := next(iter(self.draft.files), ""):  # the options of its kernel are not known before
+            if file := next(iter(self.draft.files), ""):  # loaded first, because the kernel's options are unknown
                 allowed(self, self._offered.get(file) or find_kernel_file(file), partial(self._register, file, self.action_run))
                 return
             sweep = self.view.sweep = Sweep(self.source, self.draft.grid(), self.draft.within())

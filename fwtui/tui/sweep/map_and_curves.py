@@ -1,4 +1,4 @@
-"""Runs that differ as a map of squares, as curves over an axis of amounts, or as a dot for each run of a row."""
+"""Charts of a sweep: a map of squares, curves over a numeric axis, and a dot per run of a row."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fwtui.tui.charts.scale import Scale
 from fwtui.tui.widgets import run_labels
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, line
 
-# what a square can say, and how; a rate goes without its unit
+# the measures of a square and their formats; rates have no unit
 MEASURES: dict[str, Callable[[float | None], str]] = {
     "rate": lambda rate: units.scaled(rate, "").rstrip(),
     "time": units.duration,
@@ -34,13 +34,13 @@ SHADES = " ░▒▓█"
 MIN_LOG_RANGE = 10.0  # highest / lowest speed from which the shades are logarithmic; linear ones would be blank for most squares
 SIGNS = {WAITING: "·", RUNNING: "…", LEFT_OUT: "-"}
 CELL, GAP = 9, 1  # cells of a square and between two of them
-MAX_CELL, MAX_ALL = 16, 20  # of a square under the name of a kernel: where not all columns have room, and where they have
+MAX_CELL, MAX_ALL = 16, 20  # maximum cells of a square under a kernel's name: if not all columns fit, and if they do
 SIGN = 2  # cells of a kernel's sign and the space after it
 MIN_NAME, MAX_NAME = 6, 34
-MAX_SERIES = 10  # more lines than that are a thicket
-NAME, NUMBER, STEP = 24, 9, 11  # cells of a name, of a number, and of how often as fast as the one before of its type it is
-MIN = 8  # cells of the scale
-MIN_MARKED = 3  # lines from which on the row of the cursor is neither the first nor the last where there are more
+MAX_SERIES = 10  # more curves would be illegible
+NAME, NUMBER, STEP = 24, 9, 11  # cells of a name, of a number, and of the speedup over the run above
+MIN = 8  # minimum cells of the scale
+MIN_MARKED = 3  # minimum lines in which the first and the last may state the number of hidden lines
 WAY = "·"
 SPARSE = 0.02  # density below which its axis is logarithmic
 
@@ -60,10 +60,10 @@ class HeatMap(GridCursor, TextPanel[HeatMapSubject], can_focus=True):
     BINDINGS: ClassVar = [*DOWN, *ACROSS, CHOOSE]
 
     def __init__(self, moved: Callable[[], object], on_choice: Callable[[int], object]) -> None:
-        """`moved` is called when the cursor is on another square, `on_choice` with the run that was chosen."""
+        """`moved` is called after the cursor has moved, `on_choice` with the chosen run."""
         super().__init__(HeatMapSubject(None, "rate", (0, 0), 0))
         self._moved, self._chosen = moved, on_choice
-        self._placed = False  # whether the user has put the cursor somewhere
+        self._placed = False  # True once the user has moved the cursor
 
     @property
     def square(self) -> Square | None:
@@ -77,11 +77,11 @@ class HeatMap(GridCursor, TextPanel[HeatMapSubject], can_focus=True):
 
     @property
     def cursor(self) -> tuple[int, int]:
-        (row, column), (rows, columns) = self.subject.cursor, self.extent  # there may be fewer than when it was put
+        (row, column), (rows, columns) = self.subject.cursor, self.extent  # the map may have shrunk
         return max(0, min(row, rows - 1)), max(0, min(column, columns - 1))
 
     def take(self, squares: Squares | None, measure: str) -> None:
-        """Show these squares; the cursor stays where it was put, and is on the best one of finished runs before."""
+        """Show these squares. The cursor marks the best finished run until the user moves it."""
         before, cursor = self._natural, self.subject.cursor
         if not self._placed and squares is not None and squares is not self.subject.squares:
             cursor = squares.best_place
@@ -91,7 +91,7 @@ class HeatMap(GridCursor, TextPanel[HeatMapSubject], can_focus=True):
 
     @property
     def _natural(self) -> int:
-        """Rows that show everything."""
+        """The height of the whole map."""
         squares = self.subject.squares
         return len(squares.rows) + 1 if squares is not None else 0
 
@@ -159,7 +159,7 @@ class HeatMap(GridCursor, TextPanel[HeatMapSubject], can_focus=True):
 
 
 def _columns(squares: Squares, width: int, column: int) -> tuple[int, int, int, int]:
-    """Cells of the names and of a column, the first column that is shown, and how many are."""
+    """Return the cells of the names and of a column, the first visible column, and the number of visible columns."""
     count = len(squares.across.values)
     names = [len(row.name) + SIGN * bool(_row_sign(squares, place)) for place, row in enumerate(squares.rows)]
     longest = max([*names, len(squares.across.name)])
@@ -170,19 +170,19 @@ def _columns(squares: Squares, width: int, column: int) -> tuple[int, int, int, 
         cell = min(cell, MAX_CELL)
     cell = min(cell, MAX_ALL)
     room = max(1, (width - name) // (cell + GAP))
-    if room < count:  # the signs for it stand beside the axis' name
+    if room < count:  # the arrows are next to the name of the axis
         name = max(name, min(len(f"‹ {squares.across.name} ›"), most))
         room = max(1, (width - name) // (cell + GAP))
     return name, cell, first_shown(column, count, room), min(room, count)
 
 
 def first_shown(here: int, count: int, room: int) -> int:
-    """The first of `count` things that is shown where only `room` of them can be, with `here` in their middle if possible."""
+    """Return the first of `count` items that is visible in a window of `room`, with `here` in its middle if possible."""
     return max(0, min(here - room // 2, count - room)) if room > 0 else 0
 
 
 def _signed(kernel: str) -> list[Piece]:
-    """The kernel's sign and a space, if there is a kernel."""
+    """Return the kernel's sign and a space; empty without a kernel."""
     return [(f"{sign(kernel).glyph} ", sign(kernel).colour)] if kernel else []
 
 
@@ -199,7 +199,7 @@ def _row_sign(squares: Squares, row: int) -> list[Piece]:
 
 
 def _head(value: str, kernel: bool, cell: int) -> list[Piece]:
-    """A value over its column; a kernel with its sign."""
+    """Return the head of a column; a kernel has its sign."""
     room = cell - SIGN if kernel else cell
     text = cut_middle(value, room)
     return [" " * (room - len(text)), *_signed(value if kernel else ""), (text, MUTED)]
@@ -248,20 +248,20 @@ def number(run: Run | None, measure: str, best: float | None) -> float | None:
 
 
 def measured(run: Run, measure: str, best: float | None) -> str:
-    """The same as a square says it."""
+    """Return the run's value of a measure as text, or its state if it is not finished."""
     return MEASURES[measure](number(run, measure, best)) if run.state == "done" else run.state[:7]
 
 
 def _counted(row: SweepRow) -> list[Run | None]:
-    """The runs of a row whose times may be used."""
+    """Return the runs of a row, with None for those whose times do not count."""
     return [square.run if square.run is not None and square.run.counts else None for square in row.squares]
 
 
 def figure(squares: Squares | None, measure: str, found: Findings | None, row: int) -> Figure:
-    """Time or rate of every row over amounts; of many rows those around the marked one. Only verified times are drawn.
+    """Return the curves of the rows, at most MAX_SERIES around the marked one. Only verified runs are drawn.
 
-    Both axes are logarithmic where the values are sizes: a power of n is a straight line then. Where kernels differ, rows
-    have their kernels' signs.
+    Over sizes both axes are logarithmic, so that a power of n is a straight line. Curves have the signs of their kernels, or
+    numbers if rows share a kernel.
     """
     if squares is None:
         return Figure(empty="curves appear with the first results")
@@ -297,7 +297,7 @@ def efficiencies(scalings: Sequence[Scaling], marked: SweepRow | None) -> Figure
         for place, one in list(enumerate(scalings))[first : first + MAX_SERIES]
     )
     up = Axis("efficiency", _percent, low=0.0)
-    ideal = (Rule(1.0, "ideal: each device does as much as one alone", short="ideal"),)
+    ideal = (Rule(1.0, "ideal: each device is as fast as a single one", short="ideal"),)
     empty = "efficiencies appear with verified runs on two numbers of devices"
     return Figure(lines, Axis(DEVICES, log=True, base=2), up, ideal * bool(lines), pointwise=True, empty=empty)
 
@@ -307,7 +307,7 @@ def _percent(share: float) -> str:
 
 
 class DotPlot(TextPanel[HeatMapSubject]):
-    """On a logarithmic scale, as the fastest may be thousands of times the slowest; no line joins unordered values."""
+    """One dot per run, on a logarithmic scale because speeds may differ by thousands. No line joins unordered values."""
 
     ALLOW_SELECT = False
     DEFAULT_CSS = "DotPlot { height: 1fr; margin-top: 1; }"
@@ -335,7 +335,7 @@ class DotPlot(TextPanel[HeatMapSubject]):
         if not positive:
             return [line(("dots appear with the first verified results", MUTED))]
         low, high = min(positive), max(positive)
-        before: dict[str, float] = {}  # by number type: half the bytes are another problem
+        before: dict[str, float] = {}  # by data type, because narrower types move fewer bytes
         lines = []
         for place, (name, run, amount) in enumerate(zip(squares.across.values, runs, amounts, strict=True)):
             here = place == column
@@ -358,7 +358,7 @@ class DotPlot(TextPanel[HeatMapSubject]):
 
 
 def _window(lines: Sequence[Content], here: int, most: int) -> Sequence[Content]:
-    """At most that many lines around one of them; the first and the last say how many more there are."""
+    """Return at most `most` lines around line `here`; the first and the last state the number of hidden lines."""
     first = first_shown(here, len(lines), most)
     visible, below = list(lines[first : first + most]), len(lines) - first - most
     if most < MIN_MARKED:

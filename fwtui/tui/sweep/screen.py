@@ -1,4 +1,4 @@
-"""Runs that differ, as a map and as curves over one axis, with the findings: of a recording, or of a live session."""
+"""The Sweep screen: the runs of a recording or a live session as a map and as curves over one axis, with the findings."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from fwtui.tui.widgets import run_labels, run_text
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, Update, justify, line, whole_clauses
 
 STATUS_BAR = 24  # cells of the bar
-MIN_CURVES, MIN_DOTS = 12, 4  # lines without which they are not shown beside a map on a low screen
-MIN_RUN = 5  # lines below map and dots from which on the marked run is told there
+MIN_CURVES, MIN_DOTS = 12, 4  # minimum lines of curves and dots next to a map
+MIN_RUN = 5  # minimum lines below map and dots for the panel of the marked run
 
 
 _no_map = require(lambda screen: screen.squares() is not None, "there is no map yet: no two runs differ")
@@ -43,8 +43,8 @@ _both_shown = require(
 
 LOOKS = (
     look("z", "across", "Across", "another axis across", first_reason(_no_map, _one_axis), "sweep.across"),
-    look("U", "measure", "Unit", "rate, time, or share of the best", _no_map, "sweep.measure"),
-    look("v", "view", "View", "the map or the curves, where there is no room for both", _both_shown, "sweep.view"),
+    look("U", "measure", "Unit", "show rates, times, or shares of the best speed", _no_map, "sweep.measure"),
+    look("v", "view", "View", "show the map or the curves, if there is no room for both", _both_shown, "sweep.view"),
     bindings.CURSOR,
 )
 
@@ -67,12 +67,12 @@ def _progress(sweep: Sweep, width: int) -> list[Piece]:
     pieces.append(f"{sweep.done:>5} of {total}")
     pieces.append((f"   {units.clock(sweep.queue.spent)} of {units.clock(sweep.queue.seconds)}", MUTED))
     if sweep.left_out:
-        pieces.append((f"   {len(sweep.left_out)} left out", "$text-warning"))
+        pieces.append((f"   {len(sweep.left_out)} skipped", "$text-warning"))
     return pieces
 
 
 class SweepScreen(Frame):
-    """What a live sweep and a recorded one have in common; each has keys of its own."""
+    """The common part of a live sweep and a recorded one, which have different keys."""
 
     DEFAULT_CSS = """
     SweepScreen #right { padding: 0 1; }
@@ -101,10 +101,10 @@ class SweepScreen(Frame):
     MOVES = ("Map of runs", (*DOWN, *ACROSS, CHOOSE))
     WORDS = (
         ("square", "a run: the fuller and the more coloured, the faster; shades are logarithmic if speeds differ by 10x or more"),
-        ("· … -", "waiting, running, left out (it cannot run here, or would take longer than the time that is left)"),
-        ("‹ n › ↑3 ↓4", "columns and rows for which there is no room; the arrows go there"),
-        ("n^2.98", "exponent of n with which time grows, by least squares over at least four sizes; ± its standard error"),
-        ("from about n", "break-even: the size at which two configurations take equally long, between a SLOWER and a FASTER"),
+        ("· … -", "waiting, running, skipped (it cannot run here, or would take longer than the remaining time)"),
+        ("‹ n › ↑3 ↓4", "columns and rows that do not fit; the arrow keys scroll to them"),
+        ("n^2.98", "the exponent in time ~ n^x: a least-squares fit over at least four sizes, ± its standard error"),
+        ("from about n", "break-even: the size at which two configurations take the same time, between a SLOWER and a FASTER"),
     )
 
     def __init__(self, view: View):
@@ -134,14 +134,14 @@ class SweepScreen(Frame):
         yield from ()
 
     def state(self) -> object:
-        if not self.view.paused or self._state is None:  # a sweep goes on while its view is paused
+        if not self.view.paused or self._state is None:  # a sweep continues while its view is paused
             sweep = self.view.sweep
             going = (sweep.going, int(sweep.queue.spent)) if sweep is not None else None
             self._state = (*self._layout_key, going, self.measure, self.query_one(HeatMap).size)
         return self._state
 
     def table(self) -> Table:
-        """The map, with time and rate in every square."""
+        """Return the map as a table, with time and rate in every cell."""
         squares = self.squares()
         if squares is None:
             return ()
@@ -156,7 +156,7 @@ class SweepScreen(Frame):
 
     @property
     def _layout_key(self) -> tuple[object, ...]:
-        """Whatever decides which square says what: a run began or ended, a cell was left out, another axis is wanted."""
+        """Everything that changes the content of a square: the latest run and its state, skipped runs, the axis across."""
         sweep, run = self.view.sweep, self.model.run
         latest = (len(self.model.runs), run.id, run.state) if run is not None else None
         return (self._across, latest, sweep, *((sweep.current, len(sweep.left_out)) if sweep is not None else ()))
@@ -182,7 +182,7 @@ class SweepScreen(Frame):
             dots.take(squares, self.measure, cursor)
 
     def _tell_run(self, squares: Squares | None, as_curves: bool, room: int) -> None:
-        """What is left below the dots of few runs, or without a map, tells of the marked run."""
+        """Show the marked run below the dots of few runs, or without a map, if there is room."""
         square = self.query_one(HeatMap).square if squares is not None else None
         run = square.run if square is not None else self.view.run
         lines = 0 if squares is None else len(squares.across.values) + 2
@@ -195,7 +195,7 @@ class SweepScreen(Frame):
             self.query_one(RunPanel).show(self.model, run, self.view.baseline_of(run), (), recorded=ladder_for(self))
 
     def squares(self) -> Squares | None:
-        """The map; made again only when it would be another one."""
+        """Return the map, laid out again only if it has changed."""
         if self.view.paused and self._laid_out[1] is not None:
             return self._laid_out[1]
         key = self._layout_key
@@ -213,11 +213,14 @@ class SweepScreen(Frame):
         if self._found[0] != runs:
             self._found = (runs, findings(self.model, runs))
         found = self._found[1]
-        return tuple(found.sentences) if found is not None and found.sentences else ("no run of this sweep counts yet",)
+        return tuple(found.sentences) if found is not None and found.sentences else ("no run of this sweep is verified yet",)
 
     def advice(self) -> tuple[str, ...]:
-        """What to do if there is nothing to show."""
-        return ("Nothing varies among the runs up to here.", "A sweep shows sessions in which several runs differ.")
+        """Return sentences about how to begin, for an empty screen."""
+        return (
+            "The runs so far do not differ.",
+            "This screen compares runs of different sizes, tiles, kernels or other options.",
+        )
 
     def _say_where(self) -> None:
         heat = self.query_one(HeatMap)
@@ -232,7 +235,7 @@ class SweepScreen(Frame):
         self._draw_curves(self.query_one(HeatMap).subject.squares)
 
     def _choose(self, run: int) -> None:
-        """Show the run on the first place."""
+        """Show the run on the Run screen."""
         self.view.selected = run
         self.post_message(TopBar.Chosen("run"))
 
@@ -251,18 +254,18 @@ class SweepScreen(Frame):
     def action_view(self) -> None:
         self.toggle_class("-curves")
         curves = self.has_class("-curves") and self.query_one("#lines", ContentSwitcher).current == "curves"
-        # dots have no cursor of their own, but follow the map's
+        # the dots follow the cursor of the map
         self.query_one(Chart if curves else HeatMap).focus()
 
 
 class RecordedSweepScreen(SweepScreen):
-    """A recording's runs: nothing is started here."""
+    """The runs of a recording, without a form."""
 
     BINDINGS: ClassVar = [*LOOKS, *bindings.SHARED]
 
 
 def _described(square: Square, squares: Squares, model: Model) -> str:
-    """Everything about one square in a line."""
+    """Describe a square in one line."""
     run = square.run
     if run is None or run.state != "done":
         return square.why or (run_labels.outcome(run) if run is not None else square.state or "not run")
@@ -275,7 +278,7 @@ def _described(square: Square, squares: Squares, model: Model) -> str:
 
 
 def _saved(square: Square) -> str:
-    """A square in a saved table: its time and rate with remarks, or why there are none."""
+    """Return a square's cell in a saved table: time, rate and remarks, or the state of an unfinished run."""
     run = square.run
     if run is None or run.state != "done":
         return square.state

@@ -1,1 +1,1 @@
-"""The user's kernel watched: judged at each save, and gone back to."""
+"""Watch a user kernel: check it at each save."""

@@ -1,4 +1,4 @@
-"""Ask for the user's kernel file in the dashboard, and open the loop for it."""
+"""Choose a user kernel file in the dashboard, load it, or open the Watch screen for it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.view import View
 
 OWN_HINT = "or the path of a file; fwtui new writes one"
-MAX_OWN = 8  # that are remembered
+MAX_OWN = 8  # maximum number of remembered files
 
 
 def pick(frame: Frame, heading: str, take: Callable[[Path], None]) -> None:
-    """Ask for a file that was chosen before, one of the user's folder, or another; and whether it may be run."""
+    """Ask for a kernel file: a former one, one of the user's folder, or a path. Then ask whether it may be run."""
     with frame.reporting():
         files = list(dict.fromkeys([*frame.view.own_files, *map(str, kernel_files())]))
         choices = [(file, short_path(file)) for file in files]
@@ -39,11 +39,11 @@ def pick_watched(frame: Frame, take: Callable[[Path], None]) -> None:
 
 
 def allowed(frame: Frame, path: Path, take: Callable[[Path], None]) -> None:
-    """Take the file, after asking once for each folder whether what is there may be run."""
+    """Call `take` with the file. For an untrusted folder, first ask whether its files may be run."""
     if trust.is_trusted(path):
         take(path)
         return
-    choices = [("no", "Do not run it"), ("yes", "Run it, and from now on what else is in its folder")]
+    choices = [("no", "Do not run it"), ("yes", "Run it, and trust its folder from now on")]
 
     def answered(answer: str) -> None:
         if answer == "yes":
@@ -51,12 +51,12 @@ def allowed(frame: Frame, path: Path, take: Callable[[Path], None]) -> None:
             take(path)
 
     frame.open_dialog(
-        ChoiceScreen(f"{trust.warning(path)}.", choices, "Enter takes it, {key[dialog.close]} does not run it"), answered
+        ChoiceScreen(f"{trust.warning(path)}.", choices, "Enter chooses, {key[dialog.close]} does not run it"), answered
     )
 
 
 def load(frame: Frame, path: Path, take: Callable[[str], None]) -> None:
-    """Take the name of the kernel in the file, once another process has told what it is."""
+    """Load the kernel file in another process, then call `take` with the kernel's name."""
 
     def loaded(kernel: str) -> None:
         with frame.reporting("error"):
@@ -68,7 +68,7 @@ def load(frame: Frame, path: Path, take: Callable[[str], None]) -> None:
 
 
 def watch(frame: Frame, path: Path, device: str, prompts: Sequence[Prompt] = ()) -> None:
-    """Open the loop, which has a session of its own for its times: nothing of them is in this one."""
+    """Open the Watch screen. Its runs belong to a separate session, so that this session has none of them."""
     from fwtui.live.samplers import OFF
     from fwtui.live.session import Live
     from fwtui.live.watch_loop import Benchmarks, WatchLoop, resolve_watch_request
@@ -87,6 +87,6 @@ def remember(view: View, path: Path) -> None:
 
 
 def short_path(path: str) -> str:
-    """A path with ~ for the user's folder, safe to show."""
+    """Return the path with ~ for the home folder, without control characters."""
     home = f"{Path.home()}/"
     return sanitise(f"~/{path.removeprefix(home)}" if path.startswith(home) else path)

@@ -1,4 +1,4 @@
-"""The user's kernel, judged at each save: the verdict, what was found, where it is wrong, and the times so far."""
+"""The Watch screen: a user kernel is checked at each save. It shows the verdict, the findings, the wrong cells and the times."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ from fwtui.tui.widgets.matrix import Pixels
 from fwtui.tui.widgets.spark import spark
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, indented, line
 
-RIGHT, OUTLINE, WRONG = range(3)  # cells of a result, by what is seen of them
-CELL_STYLES = ("$border-blurred", "$foreground", "$error")  # opaque: two share a cell of the terminal
+RIGHT, OUTLINE, WRONG = range(3)  # kinds of cells in the picture of a result
+CELL_STYLES = ("$border-blurred", "$foreground", "$error")  # opaque, because two of them share a terminal cell
 CELL_GLYPHS = "·+#"
 KEYS = "{key[watch.edit]}: edit it · {key[dialog.close]}: leave"
-AROUND, AROUND_LOW = 13, 10  # rows of the screen that are not the matrix's
+AROUND, AROUND_LOW = 13, 10  # rows of the screen without the matrix
 LOW = 20  # rows of the screen below which the verdict has one line
 NARROWEST, WIDEST = 18, 64  # columns of the matrix
-MAX_PROMPT = 30  # hundredths of the screen's rows, for the prompt of the course
+MAX_PROMPT = 30  # maximum percentage of the screen's rows for the prompt of the course
 EDITOR = "vi"
 MARKS = {None: ("  ", MUTED), True: ("✓ ", "$text-success"), False: ("✗ ", "$text-error")}
-VERDICTS = {None: ("NOT TRIED", "$warning"), True: ("RIGHT", "$success"), False: ("NOT RIGHT", "$error")}
+VERDICTS = {None: ("NOT TESTED", "$warning"), True: ("RIGHT", "$success"), False: ("NOT RIGHT", "$error")}
 
 
 class WrongCells(TextPanel[Where | None]):
-    """The cells of a result that are wrong in red, and an outline around what was written where it began."""
+    """The wrong cells of a result in red, and an outline around the write that caused the first ones."""
 
     def __init__(self, where: Where | None = None, rows: int = 0):
         super().__init__(where)
@@ -90,7 +90,7 @@ class WrongCells(TextPanel[Where | None]):
 
 
 def wrong_pixels(where: Where, width: int, height: int) -> Pixels:
-    """The cells on a grid, none of them too small to be seen; the outline is around its rectangle, with a margin for that."""
+    """Return the wrong cells as pixels, each at least one pixel, and an outline around the rectangle of the first wrong write."""
     cells, n = where.cells(), where.n
     across, down = max(1, width - 2), max(1, height - 2)
     grid = [bytearray(width) for _ in range(height)]
@@ -115,20 +115,20 @@ def wrong_pixels(where: Where, width: int, height: int) -> Pixels:
 
 
 class WatchSubject(NamedTuple):
-    """What has been said of the present save."""
+    """The reports about the current save."""
 
     save: int = 0
     lines: tuple[Report, ...] = ()
-    old: bool = False  # whether it was saved again
+    old: bool = False  # True if the file was saved again
 
     @property
     def verdict(self) -> Report | None:
-        """The last one: at size it may come out that a kernel is not right after all."""
+        """The last verdict: a larger graph may reveal an error after an earlier verdict."""
         return next((report for report in reversed(self.lines) if report.about == VERDICT), None)
 
     @property
     def hot(self) -> Report | None:
-        """The line of the user's file with the most samples."""
+        """The report on the source line with the most PC samples."""
         return next((report for report in reversed(self.lines) if report.about == LINE), None)
 
     @property
@@ -141,7 +141,7 @@ class WatchSubject(NamedTuple):
 
 
 class KernelVerdict(TextPanel[WatchSubject]):
-    """Whether it is right, and the first thing that is not."""
+    """The verdict, with the first error."""
 
     DEFAULT_CSS = """
     KernelVerdict { padding: 0 1; border-left: outer $border-blurred; }
@@ -155,7 +155,7 @@ class KernelVerdict(TextPanel[WatchSubject]):
         verdict = subject.verdict
         if verdict is None:
             checks = sum(1 for report in subject.lines if report.finding is not None)
-            lines = [line(("JUDGING", STRONG), (f"  {units.counted(checks, 'check')} so far" if subject.save else "", MUTED))]
+            lines = [line(("CHECKING", STRONG), (f"  {units.counted(checks, 'check')} so far" if subject.save else "", MUTED))]
         else:
             word, style = VERDICTS[verdict.right]
             lines = indented(line((word, f"{STRONG} {style}"), "  "), verdict.sentence, width, STRONG)
@@ -167,9 +167,9 @@ class KernelVerdict(TextPanel[WatchSubject]):
 
 
 class Checks(TextPanel[WatchSubject]):
-    """Everything that was said, in its order; the times last."""
+    """All reports in order; the times are last."""
 
-    first_wrong: int | None = None  # its first line
+    first_wrong: int | None = None  # line of the first error
 
     def draw(self, subject: WatchSubject, width: int) -> Sequence[Content]:
         lines: list[Content] = []
@@ -189,7 +189,7 @@ class Checks(TextPanel[WatchSubject]):
                 muted = MUTED if report.about in (NOTE, DERIVED, REASON, HINT) else STRONG if report.about in (TIME, LINE) else ""
                 lines += indented(line((sign, style)), report.sentence, width, muted)
         if subject.old:
-            lines.append(line(("it was saved again; what was found of the last save is old", MUTED)))
+            lines.append(line(("the file was saved again; these results are of the save before", MUTED)))
         return lines
 
 
@@ -197,7 +197,7 @@ SaveTimes = tuple[tuple[int, float | None], ...]  # by number of the save; None:
 
 
 class Curve(TextPanel[SaveTimes]):
-    """The times of the judged saves, the last one in words."""
+    """The times of the checked saves as bars, with the last and the best time."""
 
     def draw(self, subject: SaveTimes, width: int) -> Sequence[Content]:
         timed = [seconds for _, seconds in subject if seconds is not None]
@@ -210,7 +210,7 @@ class Curve(TextPanel[SaveTimes]):
 
 
 class PromptLines(TextPanel[tuple[str, str]]):
-    """The prompt of the course that stands now: its place, and what it asks for."""
+    """The current prompt of the course: its number and its text."""
 
     def draw(self, subject: tuple[str, str], width: int) -> Sequence[Content]:
         head, text = subject
@@ -218,7 +218,7 @@ class PromptLines(TextPanel[tuple[str, str]]):
 
 
 class WatchScreen(Dialog):
-    """The file is judged as long as the screen is open, by a thread whose processes may crash or hang as they like."""
+    """While the screen is open, a thread checks the file at each save. A crash or a hang affects only the processes it starts."""
 
     DEFAULT_CSS = """
     WatchScreen > #box { width: 100%; max-width: 100%; height: 100%; }
@@ -243,7 +243,7 @@ class WatchScreen(Dialog):
     ]
 
     def __init__(self, sitting: WatchLoop, prompts: Sequence[Prompt] = ()):
-        """With prompts of the course the one that stands now is at the top."""
+        """`prompts` are those of the course; the current one is at the top."""
         super().__init__(_title(sitting.request.path, 0), hint=KEYS)
         self.sitting = sitting
         self.prompted = Prompted(prompts) if prompts else None
@@ -266,7 +266,7 @@ class WatchScreen(Dialog):
         self.set_class(self.prompted is not None, "-course")
         self.on_resize()
         self.query_one(VerticalScroll).focus()
-        # one thread for all saves: the processes that it starts end with it
+        # one thread for all saves, with which its processes end
         in_background(self, self._watch, lambda over: None, "watch")
 
     def on_unmount(self) -> None:
@@ -285,7 +285,7 @@ class WatchScreen(Dialog):
                     self.call_later(self.take, update)
 
     def take(self, update: WatchUpdate) -> None:
-        """Show what is said of the save."""
+        """Show an update about the save."""
         if self.prompted is not None:
             self.prompted.update(update)
             self.query_one(PromptLines).show(self._prompt)
@@ -322,7 +322,7 @@ class WatchScreen(Dialog):
         self.set_class(subject.where is not None, "-wrong")
 
     def on_resize(self) -> None:
-        """As large a matrix as leaves half of the width to the words."""
+        """Fit the picture of the matrix into half of the width."""
         width, height = self.app.size
         low = height < LOW
         self.set_class(low, "-low")
@@ -337,7 +337,7 @@ class WatchScreen(Dialog):
         verdict.refresh(layout=True)
 
     def action_edit(self) -> None:
-        """The dashboard gives the terminal to the editor; the loop goes on meanwhile."""
+        """Give the terminal to the editor. The check loop continues."""
         command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or EDITOR
         try:
             words = [*shlex.split(command), str(self.sitting.request.path)]
@@ -350,4 +350,4 @@ class WatchScreen(Dialog):
 
 
 def _title(path: Path, save: int) -> str:
-    return sanitise(f"{path.name}{f' · save {save}' if save else ''} · judged at each save, in {path.parent}")
+    return sanitise(f"{path.name}{f' · save {save}' if save else ''} · checked at each save, in {path.parent}")
