@@ -36,7 +36,7 @@ from fwtui.live.watch_loop import DEFAULT_N, Benchmarks, WatchLoop, WatchRequest
 from fwtui.machine.device_choice import settle_here
 from fwtui.stream.kernel_tests import Finding, repeated, repeated_text
 
-VERDICTS = {None: "NOT TRIED", True: "RIGHT", False: "NOT RIGHT"}
+VERDICTS = {None: "NOT TESTED", True: "RIGHT", False: "NOT RIGHT"}
 MARKS = {None: " ", True: "+", False: "!"}
 
 

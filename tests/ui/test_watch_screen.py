@@ -94,7 +94,7 @@ async def test_a_file_is_watched_from_its_choice_to_its_end(
         )
         assert wanted[0].path == tmp_path / "mine.py" and "[bold]right" in screen_text(dashboard)
         sitting.says.put(Superseded())
-        await until(pilot, lambda: "what was found of the last save is old" in screen_text(dashboard))
+        await until(pilot, lambda: "these results are of the save before" in screen_text(dashboard))
         for told in (CheckStart(2), *BAD, *BAD[-1:] * 3, Report("verdict", BROKEN, right=False), CheckEnd(BROKEN, False, True)):
             sitting.says.put(told)
         await until(pilot, lambda: "NOT RIGHT  n = 12" in screen_text(dashboard))
