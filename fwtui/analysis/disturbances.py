@@ -105,8 +105,8 @@ def sum_notes(run: Run) -> tuple[str, ...]:
     sums = units.duration(total)
     if not run.seconds or total < run.seconds or sums == units.duration(run.seconds):
         return ()
-    why = "timers, and broadcasts without overlap" if run.ranks else "timers, and phases without overlap"
-    long = f"sum {sums}, with {why}; median time {units.duration(run.seconds)}"
+    overlap = f", and {'broadcasts' if run.ranks else 'phases'} without overlap" * (len(run.phases) > 1)
+    long = f"sum {sums}, with timers{overlap}; median time {units.duration(run.seconds)}"
     return long, f"sum {sums}, timers included", f"sum {sums}"
 
 

@@ -160,6 +160,7 @@ def test_every_number_keeps_its_label_in_narrow_panels(width: int) -> None:
             assert said in ("", "measured", "registers", "limited by registers", "limited by registers (40/thread)") or (
                 said.startswith("of ") and said.endswith(("peak", "peak; caches serve part"))
             )
+    assert all(row.plain[run_text.label_cells(width) - 1] == " " for row in run_text.outside(s, width)), "labels end"
     throttled = Evidence(9, 512.0, 1710.0, None, None, 0x4)
     few = replace(run, done=events.RunDone(t=1.0, run=2, outcome="done", median=0.01, spread=0.001, count=3, indicative=True))
     told = [part.plain for part in run_text.remarks(s._replace(run=few, evidence=throttled), width)]

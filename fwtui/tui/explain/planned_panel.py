@@ -69,8 +69,8 @@ def known_speed(
     facts: list[str] = []
     if here and kernel is not None and not experiment.file:
         has_run = any(run.experiment.kernel == experiment.kernel and run.seconds for run in earlier)
-        source = "by earlier runs of it" if has_run else "a guess, as it has not run here yet"
-        facts.append(f"about {units.duration(expect(model, experiment, earlier=earlier).one)} a pass here, {source}")
+        one = units.duration(expect(model, experiment, earlier=earlier).one)
+        facts.append(f"about {one} per repetition here, {'from earlier runs' if has_run else 'estimated without any'}")
     elif kernel is not None and not here:
         facts.append("no GPU found: the simulator runs every thread in Python, so the kernel is verified, not timed")
     for run in ladder.runs.values() if ladder is not None else ():
@@ -112,7 +112,7 @@ def _plan(phases: Sequence[PlannedPhase], width: int) -> list[Content]:
     moves = any(one.device_bytes for one in phases)
     room = max(MIN_BAR, width - LABEL - (2 + moves) * NUMBER - 1)
     names = f"{'launches':>{NUMBER}}{'relax':>{NUMBER}}{'bytes' if moves else '':>{NUMBER * moves}}"
-    rows = [line((f"{'a pass':<{LABEL}}{'':<{room}}{names}", MUTED))]
+    rows = [line((f"{'repetition':<{LABEL}}{'':<{room}}{names}", MUTED))]
     for one in phases:
         amounts = f"{one.launches:>{NUMBER},}{units.scaled(one.relaxations, '').strip():>{NUMBER}}"
         amounts += f"{units.scaled(one.device_bytes, 'B'):>{NUMBER}}" if moves else ""

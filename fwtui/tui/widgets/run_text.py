@@ -40,7 +40,8 @@ MAX_RANKS = 8  # ranks that have a bar
 MAX_LINES = 8  # lines about one part of the ranks
 PEAK_RATE, BANDWIDTH, DRAM = "% of peak", "effective bandwidth", "DRAM throughput"
 THEORETICAL, ACHIEVED = "theoretical occupancy", "achieved occupancy"
-NARROW_LABELS = {BANDWIDTH: "eff. bandwidth", THEORETICAL: "theor. occ.", ACHIEVED: "achieved occ."}
+INSTRUMENTED = "instrumented rep."
+NARROW_LABELS = {BANDWIDTH: "eff. bandwidth", THEORETICAL: "theor. occ.", ACHIEVED: "achieved occ.", INSTRUMENTED: "with timers"}
 SOURCES = {PEAK_RATE: "probe", BANDWIDTH: "cost model", DRAM: "GPM", THEORETICAL: "from driver", ACHIEVED: "GPM"}
 # the parts of a rank's time: title, sign and colour in the bar
 WORK, SENDS, WAITS = ("work", charts.BLOCK, "$primary"), ("broadcast", "▒", "$warning"), ("wait", "░", MUTED)
@@ -307,7 +308,8 @@ def outside(s: RunSubject, width: int) -> list[Content]:
         parts = [f"{units.duration(timed.seconds)}{' in a CUDA graph' * timed.captured}"]
         parts += [f"median of {timed.passes:,}"] * (timed.passes > 1)
         struck = "strike" if run_labels.is_unreliable(run) else ""
-        lines += hanging_indent("instrumented rep.", label_cells(width), [*parts, *instrumentation(run)], width, struck)
+        name = INSTRUMENTED if width >= WIDE else NARROW_LABELS[INSTRUMENTED]
+        lines += hanging_indent(name, label_cells(width), [*parts, *instrumentation(run)], width, struck)
     parts = []
     for stage in OUTSIDE:
         if (seconds := run.stage_seconds(stage.key)) is not None:
