@@ -79,7 +79,7 @@ async def test_sessions_are_listed_filtered_sorted_and_opened(own: Path, replay_
             assert known in row
         await mark(pilot, "20250103-cut")
         shown = screen_text(app)
-        assert "the one that was cut" in shown and "Example CPU 9000 · Example GPU" in shown and "your own" in shown
+        assert "the one that was cut" in shown and "Example CPU 9000 · Example GPU" in shown and "your recording" in shown
         await mark(pilot, "broken")
         assert "is not a fwtui session" in screen_text(app)
         shown = await settled(pilot, "slash", *"tiled 512")
@@ -137,7 +137,7 @@ async def test_the_arrows_move_the_mark_however_late_the_sessions_are_found(
     monkeypatch.setattr(screen, "find", late)
     app = replay_of(scenes.gpu_session())
     async with opened(app) as pilot:
-        assert "looking for sessions" in await keyed(pilot, "7")
+        assert "searching for sessions" in await keyed(pilot, "7")
         found.set()
         await settle(pilot, "down")
         shown = await settled(pilot, "down")
@@ -157,7 +157,7 @@ async def test_a_session_is_deleted_after_a_question(own: Path, replay_of: Repla
         await settle(pilot, "escape")
         assert path.exists()
         await press(pilot, "d")
-        assert "20250102-cpu is deleted" in await settled(pilot, "enter")
+        assert "20250102-cpu was deleted" in await settled(pilot, "enter")
         assert not path.exists() and names(app) == ["20250103-cut", "shipped-gpu", "broken"]
 
 

@@ -130,7 +130,7 @@ async def test_the_smallest_terminal_shows_the_hotspot_and_complete_reasons() ->
 async def test_the_list_of_sessions_shows_details_of_the_marked_one() -> None:
     app = replay_at_end(resolve("lecture-tiles"), "sessions")
     async with opened(app) as pilot:
-        await until(pilot, lambda: "looking for sessions" not in (text := screen_text(app)) and "h200" in text)
+        await until(pilot, lambda: "searching for sessions" not in (text := screen_text(app)) and "h200" in text)
         for size in ROOMY:
             await pilot.resize_terminal(*size)
             text = await settled(pilot)

@@ -1,13 +1,13 @@
 "use strict";
 (async () => {
   const $ = (id) => document.getElementById(id);
-  const JUMP = 5, PASSING = 3; // seconds: of an arrow key; that a marker's card stays while it plays on
-  const ROW = 20, LETTER = 16, LEAST = 9; // as they are drawn; pixels of a letter that can be read
+  const JUMP = 5, PASSING = 3; // seconds: a jump by an arrow key; the time that a card stays visible while the replay plays
+  const ROW = 20, LETTER = 16, LEAST = 9; // pixels: height of a row, size of its letters, minimum size of a legible letter
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
   async function unpack(text) {
     if (typeof DecompressionStream === "undefined")
-      throw new Error("this browser cannot unpack it; any that was made since 2023 can");
+      throw new Error("this browser cannot decompress it; use a browser of 2023 or later");
     const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
     return JSON.parse(await new Response(stream).text());
@@ -17,11 +17,11 @@
   try {
     film = await unpack($("film").textContent);
   } catch (error) {
-    $("message").textContent = `The replay does not play here: ${error.message}. You see its last screen; everything below is complete.`;
+    $("message").textContent = `The replay does not play here: ${error.message}. This is its last screen; everything below is complete.`;
     return;
   }
 
-  // rows and frames as they are drawn
+  // expand rows and frames
   function spread(one) {
     let recorded = 0, played = 0, lines = [];
     one.rows = one.rows.map((row) => row.map((part) => one.parts[part]).join(""));
@@ -36,11 +36,11 @@
 
   const RECORDED = 0, PLAYED = 1, LINES = 2; // of a frame
   let size = null, rows = [], drawn = [];
-  // the film's time; the marker that it stands at, and how many it has passed
+  // the time in the film; the current marker, and the number of passed markers
   let now = 0, marker = 0, gone = 0;
   let playing = false, looping = false, speed = 1, last = 0, shown = null;
 
-  // the place of the last frame that is not above the limit
+  // return the index of the last frame up to the limit
   function upTo(frames, kind, limit) {
     let low = 0, high = frames.length;
     while (low < high) {
@@ -57,7 +57,7 @@
     return next ? here[to] + ((value - here[from]) / (next[from] - here[from])) * (next[to] - here[to]) : here[to];
   }
 
-  // the largest screen whose letters can be read in this window; on paper each can
+  // choose the largest size with legible letters in this window; on paper the first one
   function fit(onPaper = false) {
     const best = film.sizes.find((one) => {
       if (onPaper) return true;
@@ -102,7 +102,7 @@
     $("card").replaceChildren(...(said?.childNodes ?? contents()));
   }
 
-  // where no card stands, links to all of them
+  // without a current card, links to all cards
   function contents() {
     const list = document.createElement("ol");
     for (const [place, one] of [...($("stops")?.children ?? [])].entries()) {
@@ -155,7 +155,7 @@
 
   function tick(time) {
     if (!playing) return;
-    // fewer pictures where the reader asked for less motion
+    // fewer pictures for readers who prefer less motion
     if (calm.matches && time - last < 1000) return void requestAnimationFrame(tick);
     now = Math.min(now + (Math.max(time - last, 0) / 1000) * speed, film.duration);
     last = time;
@@ -175,7 +175,7 @@
   function seek(time, at = 0) {
     now = Math.min(Math.max(time, 0), film.duration);
     gone = at || film.stops.filter((stop) => stop <= now + 1e-6).length;
-    // the end is the end, whatever stands there
+    // the end has no current marker, even if a marker is there
     marker = at || (gone && now < film.duration && Math.abs(film.stops[gone - 1] - now) < 1e-3 ? gone : 0);
     last = performance.now();
     $("start").hidden = true;
@@ -195,7 +195,7 @@
 
   function toMarker(direction) {
     const target = direction > 0 ? gone + 1 : marker ? marker - 1 : gone;
-    if (target < 1 || target > film.stops.length) return say(`No marker stands ${direction > 0 ? "after" : "before"} this.`);
+    if (target < 1 || target > film.stops.length) return say(`There is no marker ${direction > 0 ? "after" : "before"} this.`);
     seek(film.stops[target - 1], target);
   }
 
@@ -217,7 +217,7 @@
   function answer() {
     const asked = $("card").querySelector("details");
     if (asked) asked.open = !asked.open;
-    else say("No question is asked here that the recording can answer.");
+    else say("There is no question here that the recording can answer.");
   }
 
   function full() {
@@ -243,7 +243,7 @@
   function copyEmbed() {
     const address = location.href.split("#")[0].replaceAll("&", "&amp;").replaceAll('"', "&quot;");
     const frame = `<iframe src="${address}#embed" width="960" height="640" allow="fullscreen"></iframe>`;
-    return toClipboard(frame, "The frame for another page is on the clipboard.", `Paste this into another page: ${frame}`);
+    return toClipboard(frame, "The frame for another page is on the clipboard.", `Paste this frame into another page: ${frame}`);
   }
 
   function go() {
@@ -261,16 +261,16 @@
     return true;
   }
 
-  // the guess of a card beside what the recording says
+  // the guess next to the answer of the recording
   const guesses = [];
   function beside() {
     const guessed = $("card").querySelector(".guessed"), words = guesses[marker]?.trim();
     if (!guessed) return;
     guessed.hidden = !words;
-    guessed.textContent = `You guessed: ${words}. The recording says:`;
+    guessed.textContent = `You guessed: ${words}. The recording:`;
   }
 
-  // on paper: the last screen, and every answer
+  // on paper: the last screen and every answer
   let unfolded = [];
   addEventListener("beforeprint", () => {
     unfolded = [...document.querySelectorAll("main > section details:not([open])")];
@@ -298,7 +298,7 @@
     ")": () => toMarker(1), "(": () => toMarker(-1),
     ".": () => step(1), ",": () => step(-1),
     "!": answer,
-    l: () => say((looping = !looping) ? "It plays again and again." : "It plays once."),
+    l: () => say((looping = !looping) ? "The replay loops." : "The replay plays once."),
     f: full,
     "?": () => $("keys").showModal(),
   };
@@ -307,8 +307,8 @@
 
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || $("keys").open || !Object.hasOwn(KEYS, event.key)) return;
-    if (event.target.matches?.("input:not([type=range]), select") && event.key !== "!") return; // the letters are a guess
-    // a button, a link and a table keep the keys that they have themselves
+    if (event.target.matches?.("input:not([type=range]), select") && event.key !== "!") return; // the keys belong to the guess
+    // buttons, links and tables keep their own keys
     if (event.key === " " && event.target.closest?.("button, summary, a")) return;
     if (event.key.startsWith("Arrow") && event.target.closest?.(".wide, pre")) return;
     event.preventDefault();
@@ -323,7 +323,7 @@
   $("seek").addEventListener("input", () => seek(Number($("seek").value)));
   $("stage").addEventListener("click", () => getSelection().isCollapsed && toggle());
   document.addEventListener("copy", (event) => {
-    // whole rows, which a screen of single words does not give
+    // complete rows: a selection would contain single words
     const selection = getSelection();
     const chosen = rows.flatMap((row, y) => (selection.containsNode(row, true) ? [size.texts[shown[y]]] : []));
     if (!chosen.length) return;
@@ -336,7 +336,7 @@
   $("next").addEventListener("click", () => toRun(1));
   addEventListener("hashchange", go);
   document.addEventListener("click", (event) => {
-    // a link to where one is already changes no address
+    // a link to the current position changes no address
     const link = event.target.closest?.("a[href^='#']");
     if (!link) return;
     if (link.hash === location.hash) go();

@@ -1,4 +1,4 @@
-"""The library: every session of this machine, to open, compare, find and delete."""
+"""The Sessions screen: the sessions of this machine, to replay, compare, filter and delete."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ from fwtui.tui.widgets.run_table import TextTable, room_beside
 from fwtui.tui.widgets.text_panel import STRONG, TextPanel, hanging_indent, line, whole_clauses
 
 MAX_ROWS = 1000
-NAME_CELLS = 20  # at least
+NAME_CELLS = 20  # minimum width of the name
 WIDE = (("date", 10), ("from", 7), ("machine", 26), ("GPU", 18), ("kernels", 26), ("n", 12), ("best", 14), ("length", 8))
-# columns and their widths for a table of at least that many cells; the name takes what is left
+# columns and their widths for a table of at least that width; the name takes the rest
 LAYOUTS = (
     (190, (*WIDE, ("state", 20))),
     (140, (("date", 10), ("GPU", 11), ("kernels", 30), ("n", 12), ("best", 13), ("length", 8), ("state", 10))),
@@ -69,13 +69,13 @@ _no_filter = require(
 
 
 def columns(width: int) -> tuple[tuple[str, int], ...]:
-    """Names and widths for a table of `width` cells with its scrollbar."""
+    """Return names and widths of the columns for a table of `width` cells, scrollbar included."""
     others = next(named for least, named in LAYOUTS if max(width, 0) >= least)
     return (("name", max(room_beside(others, width), NAME_CELLS)), *others)
 
 
 class SessionsTable(TextTable):
-    """Made again when its sessions, their order or the width change; the mark stays on its session."""
+    """The table, rebuilt if sessions, order or width change; the cursor stays on its session."""
 
     BINDINGS: ClassVar = [OPEN]
 
@@ -90,7 +90,7 @@ class SessionsTable(TextTable):
         return self._entries[self.cursor_row] if 0 <= self.cursor_row < len(self._entries) else None
 
     def show(self, entries: Sequence[LibraryEntry], by: str, width: int) -> None:
-        """Show these sessions in this order; `by` is the column that they are ordered by."""
+        """Show these sessions; `by` is the column of their order."""
         state = (tuple(entries[:MAX_ROWS]), by, columns(width))
         if state == self._shown:
             return
@@ -117,7 +117,7 @@ def _cell(name: str, text: str, entry: LibraryEntry) -> Text:
 
 
 class Details(TextPanel["LibraryEntry | None"]):
-    """The marked session, with what has no room in the table."""
+    """The marked session, with facts that do not fit in the table."""
 
     NOTHING = (line(""),)
 
@@ -133,8 +133,8 @@ class Details(TextPanel["LibraryEntry | None"]):
             found += hanging_indent("best", INDENT, parts, width, most=1)
         whole, style = subject.state, "$text-warning"
         if subject.complete:
-            whole, style = "complete: closed, and nothing was lost", "$text-success"
-        whose = {OWN: "your own", AUTOSAVED: "kept automatically"}.get(subject.origin, "ships with fwtui")
+            whole, style = "complete: closed, no event lost", "$text-success"
+        whose = {OWN: "your recording", AUTOSAVED: "saved automatically"}.get(subject.origin, "ships with fwtui")
         return found + hanging_indent("file", INDENT, [whole, whose], width, style=style, most=2)
 
 
@@ -160,14 +160,14 @@ class SessionsScreen(Frame):
         look("slash", "filter", "Filter", "only sessions with these words", _no_filter, id="sessions.filter", key_display="/"),
         look("S", "sort", "Sort", "sort by the next of date, name, kernels, n, best, length, state", id="sessions.sort"),
         look("B", "compare", "Side by side", "compare its runs with those of the shown session", _no_beside, "sessions.compare"),
-        bound("delete,d", "delete", "Delete", "delete it, after a question", _stays, "sessions.delete", key_display="d"),
+        bound("delete,d", "delete", "Delete", "delete it, after a confirmation", _stays, "sessions.delete", key_display="d"),
         *bindings.SHARED,
     ]
     MOVES = ("Table of sessions", (*bindings.MARKS, OPEN))
     WORDS = (
-        ("complete", "closed by its recorder, and every line it counted is here and undamaged"),
+        ("complete", "closed by its recorder, with every line present and undamaged"),
         ("best", "the highest rate of a verified run"),
-        ("shipped", "came with the program; only your own sessions can be deleted"),
+        ("shipped", "part of the program; only your own sessions can be deleted"),
     )
 
     def __init__(self, view: View):
@@ -176,13 +176,13 @@ class SessionsScreen(Frame):
         self._entries: list[LibraryEntry] | None = None  # None: still being read
         self._order = "date"
         self._words = ""
-        self._looks = 0  # at the folders
-        self._previewed_path: Path | None = None  # whose last run is shown, or is being read
+        self._looks = 0  # number of searches of the folders
+        self._previewed_path: Path | None = None  # the session whose last run is shown or being read
         self._reading = False
 
     def body(self) -> ComposeResult:
         with Vertical(id="library"):
-            yield Input(placeholder="words that a session has: kernel, GPU, n, date, name …", compact=True, id="filter")
+            yield Input(placeholder="words of a session: kernel, GPU, n, date, name …", compact=True, id="filter")
             yield SessionsTable()
             yield Static(id="none", markup=False)
             yield Details(None)
@@ -195,24 +195,24 @@ class SessionsScreen(Frame):
         return (self._entries, self._order, self._words)
 
     def read(self) -> None:
-        """Look at the folders again, in the background."""
+        """Search the folders again, in the background."""
         self._looks += 1
         in_background(self, partial(find, self._entry_cache), partial(self._found, self._looks), "library")
 
     def _found(self, look: int, entries: list[LibraryEntry]) -> None:
-        if look != self._looks:  # something has been changed since
+        if look != self._looks:  # a newer search is running
             return
         self._entries = entries
         self.update()
 
     @property
     def shown(self) -> list[LibraryEntry]:
-        """The sessions that match the filter, in the order that was chosen."""
+        """The sessions that match the filter, in the chosen order."""
         return ordered(matching(self._entries or [], self._words), self._order)
 
     @property
     def marked(self) -> LibraryEntry | None:
-        """The session that a key acts on."""
+        """The session under the cursor."""
         return self.query_one(SessionsTable).marked if self._complete else None
 
     def show(self) -> None:
@@ -226,7 +226,7 @@ class SessionsScreen(Frame):
         self._tell()
 
     def _tell(self) -> None:
-        """The marked session, and where there is room its last run, once that has been read."""
+        """Show the marked session and, if there is room, its last run once it has been read."""
         marked = self.marked
         self.query_one(Details).show(marked)
         roomy = marked is not None and marked.runs > 0 and (self.has_class("-tall") or self.has_class("-high"))
@@ -244,7 +244,7 @@ class SessionsScreen(Frame):
     def _tell_run(self, found: tuple[str, Model | str]) -> None:
         self._reading = False
         model, marked = found[1], self.marked
-        if marked is not None and marked.path != self._previewed_path:  # the cursor has gone on
+        if marked is not None and marked.path != self._previewed_path:  # the cursor has moved
             self._tell()
         elif isinstance(model, Model) and model.run is not None:
             self.query_one(RunPanel).show(model, model.run, model.first_run_of(model.run), ())
@@ -254,12 +254,12 @@ class SessionsScreen(Frame):
 
     def _advice(self) -> str:
         if self._entries is None:
-            return "looking for sessions …"
+            return "searching for sessions …"
         if self._entries:
             sessions = units.counted(len(self._entries), "session")
             return f"None of {sessions} has all of {sanitise(self._words)!r}.\n{self.key_of('back')} shows all of them."
         run = self.key_of("place.run")
-        return f"There are no sessions yet.\n{run} goes to Run: what is run there is kept automatically and listed here."
+        return f"There are no sessions yet.\n{run} goes to Run. Runs are saved automatically and listed here."
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         self._tell()
@@ -293,7 +293,7 @@ class SessionsScreen(Frame):
     def action_sort(self) -> None:
         names = list(ORDERS)
         self._order = names[(names.index(self._order) + 1) % len(names)]
-        self.show_message(f"sorted by {self._order}")  # whose column may have no room
+        self.show_message(f"sorted by {self._order}")  # its column may not fit
 
     def action_compare(self) -> None:
         if self.marked is not None:
@@ -307,7 +307,7 @@ class SessionsScreen(Frame):
         def remove(_: str) -> None:
             try:
                 delete(entry.path)
-                self.show_message(f"{entry.name} is deleted")
+                self.show_message(f"{entry.name} was deleted")
             finally:
                 self.read()
 
