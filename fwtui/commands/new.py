@@ -43,8 +43,7 @@ def execute(args: argparse.Namespace) -> int:
     in_cuda = args.cuda or path.suffix == ".cu"
     if path.suffix not in (".py", ".cu"):
         stem = sanitise(str(path.with_suffix("")))
-        way = f"write {stem}.py, or {stem}.cu for CUDA C++"
-        raise Refused(f"{quoted(args.file)} does not end in .py or .cu, as a kernel's file must; {way}")
+        raise Refused(f"{quoted(args.file)} does not end in .py or .cu, as a kernel's file must; write {stem}.py, or {stem}.cu")
     if not path.parent.is_dir():
         raise Refused(
             f"there is no folder {sanitise(str(path.parent))} to write {sanitise(path.name)} in; create it or choose another"
@@ -56,9 +55,8 @@ def execute(args: argparse.Namespace) -> int:
             raise Refused(
                 f"there is no folder {quoted(folder)} next to {sanitise(path.name)} for --include; create it, or pass another"
             )
-    plan = path.with_suffix(".py")
-    name = name_for(plan.absolute())
-    texts = cuda(args.rung or CUDA[0], args.include, args.define) if in_cuda else {".py": python(args.rung, name)}
+    plan, rung = path.with_suffix(".py"), args.rung
+    texts = cuda(rung or CUDA[0], args.include, args.define) if in_cuda else {".py": python(rung, name_for(plan.absolute()))}
     given = path.suffix == ".cu" and path.exists()  # the user's own CUDA C++: only its plan is written
     if given:
         del texts[".cu"]

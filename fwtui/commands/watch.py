@@ -125,8 +125,7 @@ def _show(update: WatchUpdate, request: WatchRequest, reports: Sequence[Report])
         case Report(finding=found) if found in repeated(findings) or (found in failures[:1] and not failures[0].n):
             return
         case Report(about, sentence) if about == VERDICT and failures and failures[0].n and sentence == failures[0].sentence:
-            parts = filter(None, (failures[0].case, repeated_text(findings)))
-            lines = folded([f"{VERDICTS[False]}: {'; '.join(parts)}"])
+            lines = folded([f"{VERDICTS[False]}: {'; '.join(filter(None, (failures[0].case, repeated_text(findings))))}"])
         case Report():
             lines = folded([line(update)])
         case Superseded():

@@ -295,8 +295,7 @@ class RunPanel(VerticalScroll, can_focus=False):
             part.show(subject)
             part.set_class(not part.lines, "-empty")
         self.query_one(Figures).show(subject)
-        # without motion, source lines or a presentation take the place of the picture; after the run, except for those of ranks,
-        # it has one colour
+        # without motion, source lines and presentations hide the picture, and so does the end of the run: it has one colour then
         covered = screen.has_class("-presenting") or (run is not None and run.state != "running" and not run.ranks)
         covered |= any(self.query_one(part, RunSection).lines for part in (".hot", ".code"))
         self.query_one("#picture").set_class(covered and not motion, "-done")
