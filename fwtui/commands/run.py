@@ -9,7 +9,7 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -116,10 +116,7 @@ def settle_all(live: Live, requested: Sequence[Experiment], args: argparse.Names
 
 
 def run_one(live: Live, experiment: Settled, args: argparse.Namespace, outlet: Outlet | None = None) -> int:
-    """Run an experiment to its end, with its counters and answers; return its exit code.
-
-    Raises Stopped if the stream is closed.
-    """
+    """Run an experiment to its end, with its counters and answers; return its exit code. Raises Stopped if the stream closes."""
 
     def check_reader() -> None:
         if outlet is not None and outlet.unread:
@@ -196,14 +193,7 @@ def _run_all(live: Live, settled: list[Settled], args: argparse.Namespace, outle
 def answer(live: Live, run: int) -> None:
     """Write the run's distance summary into the session, or report to stderr why there is none."""
     if live.model.runs[run].answers is None:  # small graphs always have them
-        show_progress(f"summarising run {run}")
-        try:
-            live.answer(run)
-        except Refused as refusal:
-            print_message(str(refusal))
-            return
-        finish(live)
-        show_progress("")
+        _carry_out(live, live.answer, run, f"summarising run {run}")
     found_answers = live.model.runs[run].answers
     if found_answers is not None and found_answers.note:
         print_message(f"run {run} has no distance summary: {found_answers.note}")
@@ -211,12 +201,17 @@ def answer(live: Live, run: int) -> None:
 
 def _count(live: Live, run: int) -> None:
     """Write the run's hardware counters into the session; a notice gives the reason if there are none."""
-    show_progress(f"profiling run {run}")
-    try:
-        live.count(run)
-    except Refused as refusal:
-        print_message(str(refusal))
-        return
-    finish(live)
+    _carry_out(live, live.count, run, f"profiling run {run}")
     if live.model.runs[run].counted:
         print_message(f"run {run} has counters ({PROFILED}); --json shows them")
+
+
+def _carry_out(live: Live, request: Callable[[int], None], run: int, doing: str) -> None:
+    """Make a request about a run and wait for its end, or print the reason for its refusal."""
+    show_progress(doing)
+    try:
+        request(run)
+    except Refused as refusal:
+        print_message(str(refusal))
+    finish(live)
+    show_progress("")
