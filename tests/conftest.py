@@ -17,8 +17,8 @@ from fwtui.experiment import user_kernel_registry
 for name in ("NUMBA_CACHE_DIR", "OMP_WAIT_POLICY", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, worker_environment("cpu")[name])
 
-# ranks of MPICH that wait for a message sleep: by default they would take cores from the tests
-os.environ |= {"MPIR_CVAR_ENABLE_HEAVY_YIELD": "1", "MPIR_CVAR_POLLS_BEFORE_YIELD": "1"}
+# ranks of MPICH that wait long for a message sleep: by default they would take cores from the tests
+os.environ["MPIR_CVAR_ENABLE_HEAVY_YIELD"] = "1"
 
 # a shell starts what it runs in the background with ctrl+c ignored, and children inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)
