@@ -63,13 +63,13 @@ class PointEstimate(NamedTuple):
 
     @property
     def text(self) -> str:
-        """About 100x (one repetition), whichever run is faster."""
+        """The ratio as text: about 100x (one repetition), whichever run is faster."""
         by = "one repetition" if self.repetitions == 1 else f"{self.repetitions} repetitions"
         return f"about {max(self.estimate, 1 / self.estimate):.0f}x ({by})"
 
 
 class LowerBound(NamedTuple):
-    """A ratio of times although the slower run was disturbed: as measured, and its lower bound without the disturbance."""
+    """A ratio of times whose slower run was disturbed: as measured, and its lower bound without the disturbance."""
 
     estimate: float
     low: float
@@ -325,7 +325,7 @@ def _device(entrant: ComparedRun) -> tuple[object, ...]:
 def _ratio_of_medians(run: Run, base: Run) -> Interval | None:
     """Return the ratio of the median times that the screens show, with its interval; None with too few repetitions.
 
-    The interval of `fwtui.analysis.ratio_interval.ratio` assumes that one distribution is the other one scaled. It is widened to
+    The interval of `fwtui.analysis.ratio_interval.ratio` assumes that the distributions differ by a factor. It is widened to
     contain the ratio of the medians, which lies outside if the repetitions of one run form two groups.
     """
     interval = ratio(run.passes, base.passes)

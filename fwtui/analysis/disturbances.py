@@ -85,7 +85,7 @@ def instrumentation(run: Run) -> list[str]:
 def timers_distort(run: Run) -> bool:
     """Return whether the timers of the instrumented repetition lengthened it by more than MAX_OVERHEAD and the spread.
 
-    Not for a run on several devices: there the instrumented repetition also waits for every broadcast.
+    False for a run on several devices: there the instrumented repetition also waits for every broadcast.
     """
     return not run.ranks and _excess_overhead(run) > 0
 

@@ -131,7 +131,10 @@ def _columns(rows: Iterable[Row]) -> list[str]:
 
 
 def write_csv(rows: Iterable[Row], out: TextIO) -> None:
-    """RFC 4180 with a header line; unknown values are empty, no text is a spreadsheet formula, and a list has lines."""
+    """Write RFC 4180 CSV with a header line.
+
+    Unknown values are empty, spreadsheets read no text as a formula, and a list has one item per line.
+    """
     columns = _columns(rows)
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)

@@ -61,7 +61,7 @@ class PlanFrames:
         places: Callable[[Iterable[Rect]], tuple[Rect, ...]],
         deal: Deal | None = None,
     ):
-        """`rounds` yields the steps with their rounds; `places` selects the rectangles of the matrix; `deal` is for ranks."""
+        """`rounds` yields steps with their rounds; `places` selects the rectangles of the matrix; `deal` assigns rows."""
         self.side = side
         self.deal = deal
         self.rounds = 0

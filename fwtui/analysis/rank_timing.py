@@ -125,7 +125,7 @@ def gain(model: Model, run: Run) -> Gain | None:
 
 
 def how_to_compare(run: Run) -> str:
-    """Name the run that would give the speedup its baseline; empty for a run on one device."""
+    """Name the run that is needed as a baseline of the speedup; empty for a run on one device."""
     if len(run.ranks) < 2 or not run.counts:
         return ""
     kernels = [k for k in registry().values() if k.backend == run.backend and not k.ranked and run.experiment.dtype in k.dtypes]

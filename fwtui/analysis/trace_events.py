@@ -30,7 +30,7 @@ TraceEvent = dict[str, Any]
 
 
 def write(header: events.Header, lines: Iterable[events.Event], out: TextIO) -> int:
-    """Write the trace, an event on each line; returns how many."""
+    """Write the trace, one event per line; return the number of events."""
     metadata = {"title": header.title, "program": header.program, "created": header.created, "system": header.machine.system}
     out.write(f'{{"displayTimeUnit": "ms", "otherData": {as_json(metadata, ensure_ascii=False)}, "traceEvents": [')
     count = 0

@@ -85,7 +85,10 @@ class Queue:
         return ""
 
     def repeated(self, experiment: Settled, rule: Sequence[tuple[float, int]], within: float = inf) -> Settled:
-        """Set the rule's number of repetitions, unless the user set it or `within` seconds would be exceeded."""
+        """Set the number of repetitions by `rule`, unless the user set it or the run would take more than `within` seconds.
+
+        The first entry of `rule` (seconds, count) with more seconds than a repetition gives the count.
+        """
         one = self.expect(experiment).one
         often = experiment.measured(repeats=experiment.repeats or next(count for seconds, count in rule if one < seconds))
         return often if self.expect(often).total <= within else experiment

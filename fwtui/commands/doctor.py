@@ -63,7 +63,7 @@ def measure() -> int:
     worst = OK
     try:
         for device in _devices():
-            print_message(f"measuring {device.noun}'s limits")
+            print_message(f"measuring the peak rates of {device.noun}")
             live.measure_limits(device)
             finish(live)
             measured_limits = live.model.measured.get(device)
@@ -71,7 +71,7 @@ def measure() -> int:
                 print("\n".join(map(sanitise, limit_lines(measured_limits))), flush=True)
             if measured_limits is None or not measured_limits.complete or measured_limits.note:
                 fault = live.model.fault
-                print_message(fault.message if fault is not None else "it was not measured")
+                print_message(fault.message if fault is not None else "its peak rates were not measured")
                 worst = WORKER_DIED
     finally:
         live.close()

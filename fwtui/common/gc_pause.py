@@ -17,7 +17,7 @@ def disable_gc() -> None:
 
 
 def enable_gc() -> None:
-    """Resume collection after disable_gc(), excluding all objects that exist now; otherwise do nothing.
+    """Undo disable_gc(), and exclude all objects that exist now from collection; do nothing if it was not called.
 
     paused() must not call gc.freeze(): that would pin garbage that is still to be collected.
     """

@@ -1,4 +1,4 @@
-"""Memory that a run leaves free, and the number of malloc heaps."""
+"""The memory that a run must leave free, and a limit on the number of malloc heaps."""
 
 from __future__ import annotations
 

@@ -51,6 +51,6 @@ def _check(where: str, shape: Shape, per_cell: int, free: int, ranks: int = 1) -
         where += f" memory for each of {ranks} ranks" if ranks > 1 else " memory"
         share = " (managed memory may use at most half of the free memory)" if where == "managed memory" else ""
         raise Refused(
-            f"n = {shape.n} {shape.dtype} needs {memory(needed)} of {where} and {memory(free)} are free{share}; "
+            f"n = {shape.n} {shape.dtype} needs {memory(needed)} of {where}, but only {memory(free)} is free{share}; "
             f"choose n up to {fits}"
         )

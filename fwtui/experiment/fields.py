@@ -76,7 +76,7 @@ def _number(name: str, low: float, high: float, whole: bool = True) -> Parse:
 
 
 def vertices(most: int) -> Parse:
-    """Return a parser of the number of vertices."""
+    """Return a parser for a number of vertices from 1 to `most`."""
     return _number("n", 1, most)
 
 
@@ -143,7 +143,7 @@ def _kind(text: str) -> str:
 
 
 def _devices(kernel: Kernel, simulated: bool) -> tuple[str, ...]:
-    """Return the choices of the form; the command line accepts further ones."""
+    """Return the device lists that the form offers; the command line accepts others too."""
     if not kernel.ranked or simulated:
         return ()
     if kernel.backend == "cpu":

@@ -242,8 +242,8 @@ def _check(e: Experiment, needed: int, free: int, what: str) -> None:
     if needed > free:
         fits = isqrt(max(0, free) // ITEMSIZE[e.dtype])
         raise Refused(
-            f"a graph of {e.n:,} vertices in {e.dtype} needs {memory(needed)} of {what} and {memory(max(0, free))} are "
-            f"free; choose n up to {fits}"
+            f"a graph of {e.n:,} vertices in {e.dtype} needs {memory(needed)} of {what}, "
+            f"but only {memory(max(0, free))} is free; choose n up to {fits}"
         )
 
 

@@ -36,7 +36,7 @@ def roles_in(table: Any, name: str, choice: WeightChoice) -> Roles:
     titles = [str(key) for key in keys]
     ends = ends_among(titles)
     if ends is None:
-        raise Refused(f"{name} has the columns {listed(titles) or 'none'}; name those of the edges source, target and weight")
+        raise Refused(f"{name} has the columns {listed(titles) or 'none'}; rename the edge columns to source, target and weight")
 
     def sample(place: int) -> list[Any]:
         if titles.count(titles[place]) > 1:

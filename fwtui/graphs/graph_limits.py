@@ -38,7 +38,7 @@ class GraphLimits(NamedTuple):
         if needed > self.free_bytes:
             raise Refused(
                 f"{name} needs {needed / 2**30:.3g} GiB for {n:,} vertices in {self.dtype}, "
-                f"and {self.free_bytes / 2**30:.3g} GiB are free; choose a smaller graph or a narrower type"
+                f"but only {self.free_bytes / 2**30:.3g} GiB is free; choose a smaller graph or a narrower type"
             )
 
     def unfit(self, weight: float) -> str | None:
@@ -58,7 +58,7 @@ class GraphLimits(NamedTuple):
         return None
 
     def check_weights(self, graph: Adjacency, name: str) -> None:
-        """Raise Refused for errors without a line number: in matrices, vertex names, and entries that are two edges."""
+        """Raise Refused for a weight that does not fit; other checks, with line numbers, have missed it, as in a matrix."""
         facts = graph.facts
         for weight in (facts.low, facts.high, None if facts.integer else _fraction(graph)):
             if weight is not None and (reason := self.unfit(weight)):

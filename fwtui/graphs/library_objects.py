@@ -61,7 +61,7 @@ def _check_vertices(n: int) -> None:
     usable = max(0, free - RESERVED_MEMORY)
     if n * _VERTEX > usable:
         raise Refused(
-            f"{n:,} vertices need {memory(n * _VERTEX)} and {memory(free)} are free; pass at most {usable // _VERTEX:,}"
+            f"{n:,} vertices need {memory(n * _VERTEX)}, but only {memory(free)} is free; pass at most {usable // _VERTEX:,}"
         )
 
 

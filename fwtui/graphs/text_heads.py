@@ -185,7 +185,7 @@ class _Beginning:
         columns = len(titles or rows[0])
         if columns < 2 or (columns > 3 and not titles and not self.structure):
             what = f"has {counted(columns, 'column')} without titles; keep only source, target and weight"
-            raise Refused(f"{source.name}, line {self.lines + 1} {what}, or name these in the first line")
+            raise Refused(f"{source.name}, line {self.lines + 1} {what}, or add a first line with titles")
         if not titles:
             source.weight.check_unused(source.name)
             weight = 2 if columns > 2 and source.weight.name is not None else None
@@ -233,7 +233,7 @@ def read_head(source: GraphFile, chunk: bytes, separator: str | None, whole: boo
 
 
 def _sampled(lines: list[str]) -> tuple[list[str], bool]:
-    """Return the first lines that are neither empty nor comments, and whether these are all."""
+    """Return the first lines that are neither empty nor comments, and whether the file has no others."""
     sample, size = list[str](), 0
     for line in lines:
         if line.strip() and not line.startswith(COMMENTS):

@@ -113,7 +113,7 @@ StartChild = Callable[[str, Sequence[str], Mapping[str, str] | None], EventChild
 
 
 class SupervisedEvents(Supervised[EventChild]):
-    """A child whose events a session takes, and which is replaced after its end."""
+    """A child whose events a session takes; a new one replaces it after its end."""
 
     def dead(self) -> EventChild | None:
         """Return the child and forget it once it is dead and all its events are taken."""

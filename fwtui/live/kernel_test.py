@@ -130,7 +130,7 @@ class KernelTestProcess(ModuleProcess):
                 self.last_output_time = time.monotonic()
 
     def stuck_at(self, path: str) -> str:
-        """Return the line of that file that runs now, from the stacks of its threads: mine.py:12; empty if none is in it."""
+        """Return the line of the file that a thread executes, from the stacks: mine.py:12; empty if no thread is in the file."""
         end = time.monotonic() + STACKS_SECONDS
         place = ""
         while path and not place and time.monotonic() < end:  # between two simulated threads no line of the file runs

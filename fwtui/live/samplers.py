@@ -54,14 +54,14 @@ class Sampling(SupervisedEvents):
             self.child.send(b" ".join(b"%d" % worker for worker in self._workers) + b"\n")
 
     def follow(self, gpus: Sequence[DeviceId]) -> EventChild | None:
-        """Switch telemetry to the GPUs in use. Return the sampler of other GPUs, ended."""
+        """Switch telemetry to these GPUs. End and return the sampler of the previous ones; None if they are the same."""
         if tuple(gpus) == self._gpus:
             return None
         self._gpus = tuple(gpus)
         return self.close(grace=1.0)
 
     def hold(self) -> EventChild | None:
-        """Run no sampler until release(): a profiler needs the same hardware counters. Return the previous sampler, ended."""
+        """Run no sampler until release(): a profiler needs the same hardware counters. End and return the present sampler."""
         self._held = True
         return self.close(grace=1.0)
 

@@ -126,7 +126,7 @@ class CheckStart(NamedTuple):
 
 
 class CheckEnd(NamedTuple):
-    """The end of the reports on a save; a slow tool may change it to not right later."""
+    """The end of the reports on a save; a slow tool may still set `right` to False later."""
 
     verdict: str
     right: bool
@@ -163,7 +163,7 @@ def compile_reports(compiled: Compiled | None, capability: tuple[int, int]) -> I
 
 
 def derived_reports(compiled: Compiled | None, capability: tuple[int, int]) -> Iterator[Report]:
-    """Yield conclusions from the instructions of the remainder phase, or of every operation without one."""
+    """Yield conclusions from the instructions of the remainder phase; without this phase, of every operation."""
     used = compiled.used if compiled is not None else ()
     for one in [one for one in used if one.phase == REST] or used:
         if one.listing is not None and (text := derived(one.listing)):

@@ -179,7 +179,7 @@ class Benchmarks:
             yield Report(HINT, str(hint._replace(source="")))
 
     def _with_samples(self, run: Run, stop: Event) -> Run:
-        """Return the run after its warps were sampled or the sampling was stopped. Later runs are only timed."""
+        """Wait for the PC samples of the run or for `stop`, and return the run. Later runs are not sampled."""
         live, end = self._source, time.monotonic() + TIMED_SECONDS
         finish(live, lambda: live.cancel() if stop.is_set() or time.monotonic() > end else None)
         live.samples = OFF
@@ -194,7 +194,7 @@ class Benchmarks:
             yield Report(NOTE, f"not sampled: {self._noted}")
 
     def _rival(self, experiment: Experiment, stop: Event) -> Run | None:
-        """Return a rung's run, which is measured once; None if the rung does not support the graph."""
+        """Return the run of a rung, measured at the first call; None if the rung does not support the graph."""
         with suppress(Refused):
             settled = self._source.settled(experiment)
             key = identity(settled)
@@ -380,7 +380,7 @@ def _right(findings: Sequence[Finding]) -> bool:
 
 
 def _has_outcome(findings: Sequence[Finding]) -> bool:
-    """Return True if the findings describe the kernel, right or wrong."""
+    """Return True if the kernel is proved right or wrong."""
     return _right(findings) or any(not finding.fine for finding in findings)
 
 

@@ -164,7 +164,7 @@ class Heartbeats:
 
 
 class Rank:
-    """This process. `report_fault` reports a fault that rank 0 did not take; `end_all(code)` ends all ranks."""
+    """The rank of this process. `report_fault` reports a fault if rank 0 does not; `end_all(code)` ends all ranks."""
 
     def __init__(
         self,

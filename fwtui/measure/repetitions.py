@@ -131,7 +131,7 @@ class Repetitions:
         return done
 
     def _until_enough(self, samples: Samples, one: float, wall: float = 0.0) -> float:
-        """Return the seconds until the last timed repetition ends; at least one more always follows."""
+        """Estimate the seconds until the last timed repetition ends: at least those of one repetition."""
         e = self.context.experiment
         return max(one, statistics.expected_seconds(samples, one, e.repeats, e.budget, wall))
 

@@ -179,7 +179,7 @@ class SampledLaunches(NamedTuple):
 
 
 def _timed_launches(it: LoadedKernel, steps: Sequence[int], every: bool, context: SampledContext) -> list[SampledLaunches]:
-    """Time the launches of the chosen steps; with `every`, also run the other steps up to the last of them."""
+    """Time the launches of the chosen steps; with `every`, also run the steps between them."""
     timed: list[SampledLaunches] = []
     for index, step in enumerate(it.plan[: max(steps) + 1]):
         if index in steps:
@@ -192,7 +192,7 @@ def _timed_launches(it: LoadedKernel, steps: Sequence[int], every: bool, context
 def _samples_until(
     until: float, it: LoadedKernel, ordered: Sequence[Sequence[SampledLaunches]], context: SampledContext
 ) -> dict[str, tuple[PcSamples, int]]:
-    """Return the samples of the sampling sessions that fit into the time."""
+    """Return the samples of each op from as many sampling sessions as end by that time, at least one."""
     samples_by_op: dict[str, tuple[PcSamples, int]] = {}
     last = 0.0  # seconds of a session
     for together in ordered:
@@ -204,7 +204,7 @@ def _samples_until(
 
 
 def _timed(it: LoadedKernel, step: Step, context: SampledContext) -> SampledLaunches:
-    """Return the sufficient number of launches of a step, from the time of one launch."""
+    """Time one launch of a step, and return how many launches are enough to sample it."""
 
     def launch() -> float:
         begin = time.perf_counter()
@@ -291,7 +291,7 @@ def _zero(matrix: Any) -> None:
 
 
 def answer(request: SampleRequest, parent: Parent) -> None:
-    """Sample, or prepare for it."""
+    """Sample the run of a request; if the request is `ahead`, only open the GPU."""
     begin = time.monotonic()
 
     def emit(event: events.Event) -> None:

@@ -70,7 +70,7 @@ class LibraryEntry(SessionSummary):
 
     @property
     def own(self) -> bool:
-        """Return whether it belongs to the user and may be changed."""
+        """Return whether the session belongs to the user and may be changed."""
         return self.origin != SHIPPED
 
     @property
@@ -94,7 +94,7 @@ class LibraryEntry(SessionSummary):
 
 
 def offer_only(paths: Sequence[Path]) -> None:
-    """Restrict the library to these sessions and the shipped ones, for any given path."""
+    """Restrict the library to these sessions and the shipped ones; resolve() then rejects all other paths."""
     global _offered
     _offered = tuple(path for path in paths if path not in files_in(shipped_folder()))
 

@@ -120,7 +120,9 @@ class Inlet:
                 if newline or len(first) > MAX_LINE:
                     self.header = first_line(self.name, line if newline else b"")
             if size > self._most_bytes:
-                raise Refused(f"{self.name} has more than {self._most_bytes} bytes, the limit; record less telemetry")
+                raise Refused(
+                    f"{self.name} has more than {self._most_bytes} bytes, the limit for a session; record less telemetry"
+                )
             last = chunk[-1:]
             yield chunk
         self.condition.torn = last != b"\n"

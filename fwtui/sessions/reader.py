@@ -188,7 +188,7 @@ def _unpacked(name: str, descriptor: int, most: int) -> bytes:
     except (OSError, zlib.error) as error:
         raise Refused(f"{name} cannot be unpacked: {sanitise(str(error))}; copy it from its source again") from None
     if len(whole) > most:
-        raise Refused(f"{name} holds more than {most} bytes, the limit of a packed session; unpack it with gunzip")
+        raise Refused(f"{name} holds more than {most} bytes, the limit for a packed session; unpack it with gunzip")
     return whole
 
 

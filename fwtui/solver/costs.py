@@ -102,7 +102,7 @@ def check_device_room(engine: Engine, n: int, needed: int) -> None:
     """Raise Refused if that many bytes for distances that stay on the GPU are not free there."""
     if (free := free_on_device(engine, needed)) < needed:
         raise Refused(
-            f"distances of {n:,} vertices on the GPU need {memory(needed)} of device memory, and {memory(free)} are free; "
+            f"distances of {n:,} vertices on the GPU need {memory(needed)} of device memory, but only {memory(free)} is free; "
             "omit keep, or choose a smaller graph"
         )
 
@@ -158,7 +158,7 @@ def check_room(n: int, dtype: str, predecessors: bool, low: float | None = None,
     if predecessors and (bytes_a_cell(dtype, False, wide) + rank_bytes) * padded**2 <= usable:
         ways.append("distances without predecessors, from which single paths can be found")
     raise Refused(
-        f"{what} of {n:,} vertices in {dtype} need {memory(needed)} and {memory(free)} are free; choose {' or '.join(ways)}"
+        f"{what} of {n:,} vertices in {dtype} need {memory(needed)}, but only {memory(free)} is free; choose {' or '.join(ways)}"
     )
 
 
@@ -190,5 +190,5 @@ def check_shares(kernel: Kernel, shape: Shape, engine: DistributedEngine, result
             most = isqrt(usable * shape.ranks // per_cell) // whole * whole
             raise Refused(
                 f"{shape.n:,} vertices in {shape.dtype} need {memory(needed)} of {where}memory for each of {shape.ranks} ranks, "
-                f"and {memory(free)} are free; choose a graph of up to {most:,} vertices, or more devices"
+                f"but only {memory(free)} is free; choose a graph of up to {most:,} vertices, or more devices"
             )

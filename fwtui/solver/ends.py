@@ -58,6 +58,6 @@ def check_rows_fit(shape: tuple[int, int], cell_bytes: int, other: int = 0) -> N
     needed, usable = shape[0] * shape[1] * cell_bytes, max(0, psutil.virtual_memory().available - RESERVED_MEMORY - other)
     if needed > usable:
         raise Refused(
-            f"{shape[0]:,} x {shape[1]:,} distances need {units.memory(needed)} and {units.memory(usable)} are free; "
+            f"{shape[0]:,} x {shape[1]:,} distances need {units.memory(needed)}, but only {units.memory(usable)} is free; "
             f"choose up to {usable // cell_bytes // shape[1]:,} vertices"
         )

@@ -50,7 +50,7 @@ class NetworkxGraph:
         self._readings: dict[Hashable | None, WeightReading] = {}
 
     def reading(self, weight: Hashable | None) -> WeightReading:
-        """The nodes and arcs; without a weight every edge counts 1. Raises NotImplementedError for other weights than numbers."""
+        """The nodes and arcs; without a weight each edge counts 1. Raises NotImplementedError for weights other than numbers."""
         if weight not in self._readings:
             self._readings[weight] = _read(self.origin, weight)
         return self._readings[weight]
@@ -202,7 +202,7 @@ def _checked(G: NetworkxGraph, weight: Hashable | None, method: str) -> WeightRe
 def _found(G: NetworkxGraph, weight: Hashable | None, method: str = "D", predecessors: bool = False) -> DistanceView:
     """Solve by method D (Dijkstra), BF (Bellman-Ford) or FW. Raises NotImplementedError if memory is short."""
     nodes, graph, whole, complete = _checked(G, weight, method)
-    # both the names of SciPy's methods and what gives NetworkX's numbers to the last bit, where sums are rounded
+    # SciPy's method of the same name adds in NetworkX's order, so that rounded sums agree to the last bit
     by = "FW" if method == "FW" or not graph.facts.nonnegative else "D"
     try:
         distances, before = solve_in_float64(graph, predecessors, by) if nodes else (np.zeros((0, 0)), np.zeros((0, 0)))

@@ -42,8 +42,8 @@ def check_out(path: str, pairs: bool, paths: bool) -> None:
     suffix, tables = Path(path).suffix.lower(), tuple(DELIMITERS)
     allowed = tables if pairs else (".npy", ".npz", PARQUET, *tables, *BINARY)
     if suffix not in allowed:
-        what = "pairs are written" if pairs else "distances are written"
-        raise Refused(f"{quoted(Path(path).name)} ends in none of {', '.join(allowed)}, in which {what}; choose one of them")
+        what = "pairs" if pairs else "distances"
+        raise Refused(f"{quoted(Path(path).name)} ends in none of {', '.join(allowed)}; choose one of these for {what}")
     if paths and suffix in (".npy", *BINARY):
         raise Refused(f"{quoted(Path(path).name)} cannot store paths; choose .npz, .parquet, .csv or .tsv")
     if suffix == PARQUET:

@@ -156,7 +156,7 @@ class Paths:
         return Arcs(*(np.concatenate(part) for part in zip(*pieces, strict=True)))
 
     def _short_cells(self, weights: np.ndarray, far: float) -> Iterator[Arcs]:
-        """Yield the short arcs among cells of a matrix with a row for each source; `far` or more means no edge."""
+        """Yield the arcs of a matrix, one row per source, that are shortest paths; a cell of `far` or more means no edge."""
         for rows in blocks(weights):
             block = weights[rows] if self.exact else weights[rows].astype(self.distances.dtype)
             short = self._is_short(block, self.distances[rows], self._slack.fixed)

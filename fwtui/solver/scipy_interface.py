@@ -87,7 +87,7 @@ def shortest_path(
 
 
 def _kernels_pay(graph: Adjacency, indices: Any, predecessors: bool) -> bool:
-    """Return whether all distances are faster than separate rows for these sources; SciPy rejects invalid ones."""
+    """Return whether a kernel for all pairs is faster than a search from each source; False for sources that SciPy rejects."""
     rows = np.asarray(indices)
     valid = rows.ndim <= 1 and rows.dtype.kind in "iu" and rows.size and rows.min() >= 0 and rows.max() < graph.n
     return bool(valid) and choose_method(graph, Ends(graph.n, rows.reshape(-1), None), predecessors) == KERNEL

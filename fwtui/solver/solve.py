@@ -88,7 +88,7 @@ def solve(
         if comm is not None or devices is not None or gather:
             raise Refused(f"distances of some {ends} are computed by one process; omit {ends}, or comm, devices and gather")
         if resident:
-            raise Refused(f"{ends} are vertices of a graph in host memory; omit {ends}, or copy the array to the host")
+            raise Refused(f"{ends} need a graph in host memory; omit {ends}, or copy the array to the host")
         if targets is not None and predecessors:
             raise Refused("predecessors need complete rows; omit targets or predecessors")
     if comm is not None:
@@ -118,7 +118,7 @@ def solve(
 def solve_one(
     graph: GivenGraph | DeviceArray, call: Call, rows: np.ndarray | None = None, columns: np.ndarray | None = None
 ) -> Result:
-    """Return these rows and columns of a graph's distances, in their order; None means all, as for an array on a GPU.
+    """Return these rows and columns of a graph's distances, in their order; None means all, and is required for an array on a GPU.
 
     If the call names a dtype, a kernel or devices, a kernel computes all distances. Otherwise the method with the least
     estimated time does: searches, an elimination, or a kernel. Raises Refused, Failed, and SciPy's NegativeCycleError.

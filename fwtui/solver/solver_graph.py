@@ -135,7 +135,7 @@ class SolverGraph(ABC):
         return KernelDistances(side, side.unload(program, buffers), None if weights is None else trace)
 
     def choices(self, dtype: str | None) -> Iterator[Choice]:
-        """Yield the types to try, or only that one. Raises Refused if it cannot be."""
+        """Yield the data types to try, or only the requested one. Raises Refused if it cannot hold the weights."""
         return choices(self.facts, dtype, self.reach)
 
     @abstractmethod
@@ -164,11 +164,11 @@ class SolverGraph(ABC):
 
     @abstractmethod
     def look(self, distances: Any, far: float) -> tuple[float, np.ndarray]:
-        """Return the greatest absolute distance, and the diagonal if it has a negative cell (else possibly zeros)."""
+        """Return the greatest absolute distance, and the diagonal; zeros may replace a diagonal without negative cells."""
 
     @abstractmethod
     def escaped(self, distances: Any, far: float) -> bool:
-        """Return whether an arc leaves the set that a source reaches: a distance overflowed. If not, the rest is unreachable."""
+        """Return whether an arc leads from a vertex with a distance to one without: then the distance overflowed."""
 
     def cells_here(self, shape: Shape) -> int:
         """Return the number of distances that are copied to this host."""
@@ -230,7 +230,7 @@ def _check_wide(n: int, cells: int, predecessors: bool) -> None:
     needed = cells * (WIDE_DISTANCE + (PREDECESSOR if predecessors else 0))
     if needed > max(0, free - RESERVED_MEMORY):
         raise Refused(
-            f"distances of {n:,} vertices that reach 2^24 need 64 bits, {memory(needed)} more, and {memory(free)} are free; "
+            f"distances of {n:,} vertices that reach 2^24 need 64 bits, {memory(needed)} more, but only {memory(free)} is free; "
             f"choose dtype float32, which rounds them, or a smaller graph"
         )
 

@@ -107,7 +107,7 @@ class Model:
         return self._earlier_firsts
 
     def first_run_of(self, run: Run) -> Run | None:
-        """Return the baseline: the first verified run of the graph; on several devices, that on the fewest with its type."""
+        """Return the baseline: the first verified run of the graph; for several devices, on the fewest, of its data type."""
         graph, latest = run.experiment.graph, self.run
         key = graph if run.device_count == 1 else (*graph, run.experiment.dtype)
         first = self.earlier_firsts.get(key)

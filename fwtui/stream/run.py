@@ -162,7 +162,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def counts(self) -> bool:
-        """Return True if its time may be used: done, verified and timed."""
+        """Return True if the time of the run may be used: the run is done, verified and timed."""
         return bool(self.state == "done" and self.verified and self.seconds)
 
     @property
@@ -287,7 +287,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def end_to_end(self) -> float | None:
-        """Seconds including copies and reordering; a CPU needs none."""
+        """Seconds including copies and reordering; a CPU run has no copies."""
         copies = [0.0] if self.backend == "cpu" else [self.stage_seconds("load"), self.stage_seconds("unload")]
         copies += [self.stage_seconds(name) or 0.0 for name in ("reorder", "reorder back")]
         return None if self.seconds is None or None in copies else self.seconds + sum(c or 0.0 for c in copies)
@@ -394,7 +394,7 @@ def started(event: events.RunStarted, before: Run | None = None) -> Run:
 
 
 def first_runs(runs: Iterable[Run]) -> dict[tuple[object, ...], Run]:
-    """Map each graph, and each graph with a number type, to its first verified run on the fewest devices."""
+    """Map each graph, and each graph with a data type, to its first verified run on the fewest devices."""
     first: dict[tuple[object, ...], Run] = {}
     for run in runs:
         if run.counts:

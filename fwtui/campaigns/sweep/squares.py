@@ -72,7 +72,7 @@ class Squares(NamedTuple):
 
 
 def speed(run: Run) -> float:
-    """Return n^3 per second: the rate of a kernel that skips no work, and comparable for one that does; 0 without a time."""
+    """Return n^3 / time, which also compares kernels that skip relaxations; 0 without a time."""
     return run.n**3 / run.seconds if run.seconds else 0.0
 
 

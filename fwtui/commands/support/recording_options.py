@@ -32,7 +32,9 @@ def add_recording_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--record-source", action="store_true", help=about)
     add_samples_option(parser)
     parser.add_argument(
-        "--identify", action="store_true", help="record the UUID of the GPU, and the names of host and user in errors"
+        "--identify",
+        action="store_true",
+        help="record the UUID of the GPU, and do not remove the names of host and user from errors",
     )
 
 

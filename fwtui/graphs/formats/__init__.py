@@ -82,7 +82,7 @@ def suffix_of(path: str) -> str:
     suffix = (Path(whole.stem) if whole.suffix.lower() in PACKED else whole).suffix.lower()
     if suffix not in read_suffixes():
         name, suffixes = quoted(whole.name or path), ", ".join(read_suffixes())
-        raise Refused(f"{name} ends in none of {suffixes} (or those with {', '.join(PACKED)}); rename or convert it")
+        raise Refused(f"{name} ends in none of {suffixes} (each also with {', '.join(PACKED)}); rename or convert it")
     return suffix
 
 

@@ -66,7 +66,7 @@ def read(source: GraphFile) -> Adjacency:
     name, data = source.name, source.file.read()
     tags = data.count(b"<")
     if tags > _MAX_TAGS:
-        raise Refused(f"{name} has {tags:,} tags, more than {_MAX_TAGS:,}, the limit; save it as .csv, which is read in blocks")
+        raise Refused(f"{name} has {tags:,} tags, more than the limit of {_MAX_TAGS:,}; save it as .csv, which is read in blocks")
     defaults = _defaults(data, name)
     try:
         import networkx
@@ -85,7 +85,7 @@ def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
     """Write the graph. Raises Refused for more edges than can be read again."""
     edges, most = arc_count(graph), (_MAX_TAGS - _OTHER_TAGS - graph.n) // _EDGE_TAGS
     if edges > most:
-        raise Refused(f"{edges:,} edges are too many for GraphML, which is read up to {most:,}; choose .npz or .csv")
+        raise Refused(f"{edges:,} edges are more than the limit of {most:,} for GraphML; choose .npz or .csv")
     names = [quoteattr(name) for name in names_of(graph)]
     if wrong := next((name for name in names if re.search(_NOT_XML, name)), None):
         raise Refused(f"{quoted(wrong)} has a control character, which XML cannot hold; choose .csv")

@@ -58,7 +58,7 @@ def read(source: GraphFile) -> Adjacency:
     found = gathered.all()
     if source.limits.dtype == "int16" and (found.weights < 0).any() and symmetry == "skew-symmetric":
         raise Refused(
-            f"{name} is skew-symmetric, so half of its weights are negative, unsupported in int16; choose int32 or float32"
+            f"{name} is skew-symmetric, so half of its weights are negative, which int16 does not allow; choose int32 or float32"
         )
     note = weights_note(None) if field == "pattern" else matrix_note(n) if form == "array" else ENTRIES_NOTE
     return graph_of_arcs(n, range(1, n + 1), found, merged=gathered.merged, add=True, notes=(note,))

@@ -48,7 +48,7 @@ def read(source: GraphFile) -> GivenGraph:
             if len(members) > 1:
                 most //= _COPIES
             if len(members) > _MEMBERS or total > most:
-                room = f"{len(members):,} arrays of {memory(total)}, and {memory(most)} can be used"
+                room = f"{len(members):,} arrays of {memory(total)}, but only {memory(most)} can be used"
                 raise Refused(f"{name} holds {room}; choose a smaller graph")
             if total > max(MAX_BYTES, MAX_EXPANSION * source.size):
                 bomb = f"{memory(total)}, more than {MAX_EXPANSION} times its {memory(source.size)}"

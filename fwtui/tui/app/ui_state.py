@@ -28,7 +28,7 @@ MAX_BYTES = 1 << 20
 class SavedUiState(Struct, frozen=True, kw_only=True):
     """`form` is the last experiment of the form, `rows` the texts of each screen's form, including invalid ones.
 
-    Both are ignored if the settings no longer give `default`.
+    They are restored only if the settings' default experiment is still `default`.
     """
 
     version: int = VERSION
@@ -41,7 +41,7 @@ class SavedUiState(Struct, frozen=True, kw_only=True):
     baseline: int | None = None  # run number in that session
 
     def begin(self, view: View, default: Experiment) -> None:
-        """Restore the live view, but its form only if the settings still give `default`."""
+        """Restore the live view, but its form only if the default experiment has not changed."""
         if self.default == default:
             view.experiment, view.rows = self.form or default, self.rows
         view.step, view.own_files = self.course, self.own_files

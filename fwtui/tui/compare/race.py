@@ -168,7 +168,7 @@ class RaceScreen(Dialog):
             self._fit()
 
     def _fit(self) -> None:
-        """Fit the differences into the title; on a high screen, reserve the rows of the result."""
+        """Put as many differences into the title as fit; on a high screen, reserve the rows of the result."""
         width, height = self.app.size.width - FRAME, self.app.size.height
         heads = (
             "".join((self.heading, *(f" · {difference}" for difference in self._differs[:most])))

@@ -92,7 +92,7 @@ def _rules(model: Model, roofs: Roofs, run: Run) -> tuple[Rule, ...]:
 
 
 def _bandwidth_roofs(roofs: Roofs, runs: Sequence[Run], rules: Sequence[Rule]) -> list[Series]:
-    """Return the slopes of the L2 cache and of memory, from left of all runs up to the peak rate (or the highest mark)."""
+    """Return the bandwidth lines of the L2 cache and of memory, from left of all runs up to the peak rate or the highest mark."""
     named = [("L2 cache", roofs.l2_bytes_per_second), (roofs.memory.removeprefix("device "), roofs.bytes_per_second)]
     measured = [(name, rate) for name, rate in named if rate]
     if not measured:

@@ -307,7 +307,7 @@ class ExplainScreen(Frame):
         self.update()
 
     def action_counters(self) -> None:
-        """Show only the counters, or all panels again; count a run first that has no counters."""
+        """Show only the counters, or all panels again; if the run has no counters, profile its kernels first."""
         run, source = self.view.run, self.view.source
         if run is not None and run.counted:
             self._one = "" if self._one == "counters" else "counters"

@@ -23,7 +23,7 @@ from fwtui.tui.widgets.draft import Draft
 from fwtui.tui.widgets.form import ExperimentForm
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, indented, line
 
-Row = tuple[Content, str]  # a head, and a text that wraps below itself
+Row = tuple[Content, str]  # a term, and its text
 Glosses = Sequence[tuple[str, str]]  # terms and their definitions
 CLOSES = "{key[dialog.close]} closes this"
 TAKES = "Enter accepts, {key[dialog.close]} cancels"
@@ -97,7 +97,7 @@ class Dialog(Over, ModalScreen[str | None]):
 
 
 class DefinitionList(TextPanel[tuple[Row, ...]]):
-    """Heads, each with a text that wraps below itself."""
+    """Terms with their texts, which wrap to the right of the terms."""
 
     def draw(self, subject: tuple[Row, ...], width: int) -> Sequence[Content]:
         return [part for head, text in subject for part in indented(head, text, width)]

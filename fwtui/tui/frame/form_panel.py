@@ -1,4 +1,4 @@
-"""The form of a live screen with its buttons, on the left; on a narrow screen one line."""
+"""The form of a live screen with its buttons: a panel on the left, or one line on a narrow screen."""
 
 from __future__ import annotations
 

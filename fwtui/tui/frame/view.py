@@ -172,7 +172,7 @@ class View:
 
     @property
     def measuring(self) -> str:
-        """The progress of measuring peak rates, and once the result; empty if nothing is measured."""
+        """The progress of measuring peak rates; at its end, for one call, the result; otherwise empty."""
         device, source = self.limits_device, self.source
         if device is None or source is None:
             return ""

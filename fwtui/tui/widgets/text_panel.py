@@ -54,7 +54,7 @@ def whole_clauses(text: str, width: int) -> str:
 
 
 def hanging_indent(label: str, indent: int, parts: Sequence[str], width: int, style: str = "", most: int = 3) -> list[Content]:
-    """Wrap parts below themselves after a label, in at most `most` lines, between parts if possible."""
+    """Wrap parts to the right of a label, in at most `most` lines, with breaks between parts if possible."""
     room = max(width - indent, 10)
     lines: list[Content] = []
     begins: set[int] = set()  # lines that start with another part
@@ -72,7 +72,7 @@ def hanging_indent(label: str, indent: int, parts: Sequence[str], width: int, st
 
 
 def indented(head: Content, text: str, width: int, style: str = "") -> list[Content]:
-    """Wrap a text below itself, after a head."""
+    """Wrap a text to the right of its head."""
     first, *others = Content(text).wrap(max(width - head.cell_length, 12)) or [Content("")]
     return [line(head, first.stylize(style)), *(line(" " * head.cell_length, other.stylize(style)) for other in others)]
 
@@ -135,7 +135,7 @@ class TextPanel(Widget, Generic[Subject]):
 
 
 class Update(TextPanel[tuple[str, ...]]):
-    """Sentences on separate lines, the first one in bold; text after a gap of two spaces wraps below itself."""
+    """Sentences on separate lines, the first one in bold; text after a gap of two spaces wraps to the right of the gap."""
 
     def draw(self, subject: tuple[str, ...], width: int) -> Sequence[Content]:
         rows: list[Content] = []

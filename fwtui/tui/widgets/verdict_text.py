@@ -65,7 +65,7 @@ def explained(
 
 
 def _labelled(label: str, text: str, width: int, offer: str = "") -> list[Content]:
-    """Return a label and its text, wrapped below itself; the offer follows in the last line or in a separate one."""
+    """Return a label with its text to the right; the offer follows in the last line or in a separate one."""
     room = max(width - LABEL, 10)
     parts: Sequence[Content] = Content(text).wrap(room)
     if offer:

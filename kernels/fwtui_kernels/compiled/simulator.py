@@ -233,7 +233,7 @@ def _local_array(shape: Any, dtype: Any, alignment: int | None = None) -> np.nda
 
 
 def _number(dtype: Any) -> np.dtype:
-    """Return NumPy's type for a type of NumPy or Numba."""
+    """Return the NumPy data type for a data type of NumPy or Numba."""
     return np.dtype(dtype if isinstance(dtype, type | np.dtype) else str(dtype))
 
 

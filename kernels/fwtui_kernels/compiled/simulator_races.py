@@ -108,7 +108,7 @@ class RaceLog:
 
     @property
     def unwritten(self) -> str | None:
-        """The line that reads shared memory before any thread has written it, if the write follows after a barrier or never."""
+        """The line that reads shared memory too early: it is written after a later barrier or never."""
         return next((cell.unwritten.line for cell in self.unread if cell.unwritten is not None), None)
 
     def came_to_barrier(self, block: SimulatedBlock, function: CodeType, waiting: Sequence[At]) -> None:
@@ -212,7 +212,7 @@ class LoggedArray:
         return LoggedArray(self._array.reshape(*shape), self._memory, self._places.reshape(*shape))
 
     def view(self, dtype: Any) -> LoggedArray:
-        """Return the cells as another type; the first of the cells in a value stands for all of them."""
+        """Return a view with another data type. An access to a value counts as one to the first cell in it."""
         seen = self._array.view(dtype)
         each = self._array.shape[-1] // seen.shape[-1]
         return LoggedArray(seen, self._memory, self._places[..., ::each])

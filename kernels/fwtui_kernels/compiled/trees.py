@@ -81,7 +81,7 @@ def grouped(parents, sizes, leaf, small):
 
 @njit(cache=True)
 def touched(begins, others, vertices, ranks, firsts, parents):
-    """Return the ranks of the vertices above that each supernode's subtree touches, and the first item of each supernode."""
+    """Return the ranks of the vertices above that each supernode's subtree touches, and where those of each begin."""
     count = len(firsts) - 1
     found, room = np.empty(len(others) + 16, np.int32), len(others) + 16
     starts = np.zeros(count + 1, np.int64)

@@ -34,7 +34,7 @@ SLAB = 16  # depth of a slab, in vertices of a front
 
 
 class Work(NamedTuple):
-    """A launch. `args` are its stage, counted through both phases, and its round in the stage or its part of the sweep."""
+    """A launch. `args` are the number of its stage, and its round in that stage or its part of the sweep."""
 
     op: str
     phase: str

@@ -36,11 +36,11 @@ class RankRows:
                 place += count
 
     def taken_from(self, matrix: Any) -> Any:
-        """Return those rows of an n x n matrix as one array."""
+        """Return the rank's rows of an n x n matrix as one array."""
         return np.concatenate([matrix[low:end] for low, end in self._spans] or [matrix[:0]])
 
     def put(self, rows: Any, matrix: Any) -> None:
-        """Write the rows to their places in an n x n matrix."""
+        """Write the rank's rows to their places in an n x n matrix."""
         for mine, whole in self.blocks(self._shape.tile):
             matrix[whole] = rows[mine]
 

@@ -36,7 +36,7 @@ PHASES = {"in": "tiles in", "pivot": "pivot", "panels": "panels", "rest": "remai
 
 
 def inner(shape: Shape) -> Shape:
-    """Return the shape of the pivot tile as a separate graph, whose tiles one thread block solves."""
+    """Return the shape with which the pivot tile is solved, as a separate graph with smaller tiles."""
     return replace(shape, n=shape.tile, tile=tiled.tile_of(shape) if shape.tile >= tiled.TILE else min(8, shape.tile))
 
 

@@ -56,7 +56,7 @@ def test_a_table_of_any_library(library: str) -> None:
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ({"a": [1], "b": [2], "c": [3]}, "has the columns a, b, c; name those of the edges source, target and weight"),
+        ({"a": [1], "b": [2], "c": [3]}, "has the columns a, b, c; rename the edge columns to source, target and weight"),
         ({"source": [], "target": []}, "has no rows"),
         ({"source": [1], "target": [2], "weight": ["far"]}, "a weight that is not a number"),
         ({"source": [1, 2], "target": [2, 3], "weight": [1, np.nan]}, "row 1 has the weight nan"),

@@ -259,7 +259,7 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
         ("<graphml><graph></graphml>", "is not GraphML that NetworkX can read: mismatched tag: line 1, column 18; save"),
         ("<!DOCTYPE lolz [<!ENTITY a 'b'>]><graphml/>", "document type declaration, which GraphML does not need; remove"),
         ("<!DOCTYPE lolz [<!ENTITY a 'b'>]><graphml/>".encode("utf-16"), "document type declaration"),
-        ("<graphml>" + "<a>" * 4_000_000, "4,000,001 tags, more than 4,000,000, the limit; save"),
+        ("<graphml>" + "<a>" * 4_000_000, "4,000,001 tags, more than the limit of 4,000,000; save"),
     ],
     "gr.gz": [
         (b"p sp 2 1\n", "cannot be unpacked: not a gzipped file.*; fetch"),
@@ -306,7 +306,7 @@ def test_only_regular_files_of_bearable_size_are_opened(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mebibytes", "free", "words"),
     [
-        (1024, 4000, r"holds 1 arrays of 1.00 GiB, and 256 MiB can be used; choose"),
+        (1024, 4000, r"holds 1 arrays of 1.00 GiB, but only 256 MiB can be used; choose"),
         (300, 1 << 40, r"unpacks to 300 MiB, more than 200 times its .* B; save"),
     ],
 )

@@ -189,7 +189,7 @@ class TestCommand:
             (Experiment(n=4), "g.png", "none of .gr"),
             (Experiment(n=4, real=True), "g.gr", "choose .mtx"),
             (Experiment(n=60000, dtype="int32"), "g.gr", "bytes of text"),
-            (Experiment(n=60000, dtype="int32", density=0.001), "g.gr", "needs 13.4 GiB of memory and 1.00 GiB are free"),
+            (Experiment(n=60000, dtype="int32", density=0.001), "g.gr", "needs 13.4 GiB of memory, but only 1.00 GiB is free"),
             (Experiment(n=65536), "g.npz", r"needs 16.0 GiB of memory .*; choose n up to 16384"),
         ):
             free = 2**30 + room.RESERVED_MEMORY if "memory" in words else 2**60
@@ -199,7 +199,7 @@ class TestCommand:
 
     def test_a_dense_file_has_to_fit_on_the_disk(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setattr(room.shutil, "disk_usage", lambda folder: SimpleNamespace(free=10 * 10 * 4))
-        with pytest.raises(Refused, match=r"11 vertices in float32 needs 484 B of disk space and 400 B are free; .* up to 10"):
+        with pytest.raises(Refused, match=r"11 vertices in float32 needs 484 B of disk space, but only 400 B is free; .* to 10"):
             save(Experiment(n=11), str(tmp_path / "g.npz"))
         save(Experiment(n=10), str(tmp_path / "g.npz"))
 

@@ -197,7 +197,7 @@ def engine_with(free_device: int | None) -> Any:
 
 def test_memory_is_checked_on_host_and_device() -> None:
     shape = Shape(8192, 64, "float32")
-    sentence = r"^n = 8192 float32 needs 1\.50 GiB of host memory and 1\.00 GiB are free; choose n up to \d+$"
+    sentence = r"^n = 8192 float32 needs 1\.50 GiB of host memory, but only 1\.00 GiB is free; choose n up to \d+$"
     with pytest.raises(Refused, match=sentence) as caught:
         check_memory(PLAIN, shape, engine_with(None), free_host=2**30)
     fits = int(str(caught.value).rpartition(" ")[2])
@@ -206,9 +206,9 @@ def test_memory_is_checked_on_host_and_device() -> None:
     with pytest.raises(Refused):
         check_memory(PLAIN, replace(shape, n=fits + 1), engine_with(None), free_host=2**30)
     check_memory(PLAIN, Shape(8192), engine_with(2**30), free_host=2**40)
-    with pytest.raises(Refused, match=r"device memory and 512 MiB are free; choose n up to 5792$"):
+    with pytest.raises(Refused, match=r"device memory, but only 512 MiB is free; choose n up to 5792$"):
         check_memory(PLAIN, Shape(8192), engine_with(2**29), free_host=2**40)
-    with pytest.raises(Refused, match=r"host memory and 0 B are free; choose n up to 0$"):
+    with pytest.raises(Refused, match=r"host memory, but only 0 B is free; choose n up to 0$"):
         check_memory(PLAIN, Shape(10), engine_with(2**40), free_host=0)
 
 
@@ -218,11 +218,11 @@ def test_each_rank_needs_memory_for_its_share() -> None:
         engine.ranks = tuple(events.RankOf(rank=rank, backend=backend) for rank in range(4))
         # half a gigabyte for each, and a whole one would not do
         check_memory(PLAIN, Shape(16384, 32, ranks=4), engine, free_host=2**50)
-        with pytest.raises(Refused, match=f"of {where} memory for each of 4 ranks and 1.00 GiB are free; choose n up to") as why:
+        with pytest.raises(Refused, match=f"of {where} memory for each of 4 ranks, but only 1.00 GiB is free; choose n") as why:
             check_memory(PLAIN, Shape(32768, 32, ranks=4), engine, free_host=2**50)
         fits = int(str(why.value).split()[-1])
         check_memory(PLAIN, Shape(fits, 32, ranks=4), engine, free_host=2**50)
-    with pytest.raises(Refused, match=r"of host memory and 4\.00 GiB are free"):
+    with pytest.raises(Refused, match=r"of host memory, but only 4\.00 GiB is free"):
         engine.ranks = tuple(events.RankOf(rank=rank, backend="cpu") for rank in range(4))
         check_memory(PLAIN, Shape(16384, 32, ranks=4), engine, free_host=2**32)
 

@@ -105,7 +105,10 @@ class TestReader:
         with packed.open("rb") as file:
             session = SessionFile("p", file.fileno(), len(whole))
             assert (session.size, session.torn, len([*session.lines()])) == (len(whole), False, 3)
-        with packed.open("rb") as file, pytest.raises(Refused, match=f"p holds more than {len(whole) - 1} bytes, the limit of a"):
+        with (
+            packed.open("rb") as file,
+            pytest.raises(Refused, match=f"p holds more than {len(whole) - 1} bytes, the limit for a"),
+        ):
             SessionFile("p", file.fileno(), len(whole) - 1)
 
     def test_a_long_session_is_packed_line_by_line(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -265,7 +265,7 @@ def test_odd_options_are_taken_or_refused_in_one_sentence() -> None:
 
 
 def test_so_many_vertices_are_refused_before_anything_is_made_for_each() -> None:
-    with pytest.raises(Refused, match=r"2,147,483,647 vertices need 128 GiB and .* are free; pass at most"):
+    with pytest.raises(Refused, match=r"2,147,483,647 vertices need 128 GiB, but only .* is free; pass at most"):
         solve(scipy.sparse.coo_array((2**31 - 1, 2**31 - 1)), sources=[1])
 
 

@@ -135,7 +135,7 @@ class TestMistakes:
             (["-o", "towns.csv"], "towns.csv is the input, and would be overwritten; choose another name"),
             (["-o", "./towns.csv", "--pairs", "towns.csv"], "towns.csv is the input"),
             (["--pairs", "none.csv"], "none.csv cannot be read"),
-            (["--pairs", "towns.csv", "-o", "o.npy"], "ends in none of .csv, .tsv, in which pairs"),
+            (["--pairs", "towns.csv", "-o", "o.npy"], "ends in none of .csv, .tsv; choose one of these for pairs"),
             (["--paths", "-o", "o.npy"], "cannot store paths; choose .npz"),
             (["--paths"], "pass -o OUT or --pairs FILE too"),
             (["--dtype", "int8"], "'int8' is not supported"),

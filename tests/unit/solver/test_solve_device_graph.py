@@ -179,7 +179,7 @@ for less in (0, 1):  # the graph and two matrices: enough after a collection, th
 
 def test_distances_stay_on_the_device_if_they_are_kept_there() -> None:
     assert in_simulator(KEPT).strip() == (
-        "1 distances of 9 vertices on the GPU need 1.27 KiB of device memory, and 1.26 KiB are free; "
+        "1 distances of 9 vertices on the GPU need 1.27 KiB of device memory, but only 1.26 KiB is free; "
         "omit keep, or choose a smaller graph"
     )
 
