@@ -131,10 +131,7 @@ def _columns(rows: Iterable[Row]) -> list[str]:
 
 
 def write_csv(rows: Iterable[Row], out: TextIO) -> None:
-    """Write RFC 4180 CSV with a header line.
-
-    Unknown values are empty, spreadsheets read no text as a formula, and a list has one item per line.
-    """
+    """Write RFC 4180 CSV: a header line, empty cells for unknown values, no spreadsheet formulas, lists with an item per line."""
     columns = _columns(rows)
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)

@@ -85,10 +85,7 @@ class Queue:
         return ""
 
     def repeated(self, experiment: Settled, rule: Sequence[tuple[float, int]], within: float = inf) -> Settled:
-        """Set the number of repetitions by `rule`, unless the user set it or the run would take more than `within` seconds.
-
-        The first entry of `rule` (seconds, count) with more seconds than a repetition gives the count.
-        """
+        """Set the repetitions that `rule` has for runs as short, unless the user set them or that takes more than `within` s."""
         one = self.expect(experiment).one
         often = experiment.measured(repeats=experiment.repeats or next(count for seconds, count in rule if one < seconds))
         return often if self.expect(often).total <= within else experiment

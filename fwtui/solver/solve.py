@@ -118,7 +118,7 @@ def solve(
 def solve_one(
     graph: GivenGraph | DeviceArray, call: Call, rows: np.ndarray | None = None, columns: np.ndarray | None = None
 ) -> Result:
-    """Return these rows and columns of a graph's distances, in their order; None means all, and is required for an array on a GPU.
+    """Return these rows and columns of distances, in their order; None means all, and is required for an array on a GPU.
 
     If the call names a dtype, a kernel or devices, a kernel computes all distances. Otherwise the method with the least
     estimated time does: searches, an elimination, or a kernel. Raises Refused, Failed, and SciPy's NegativeCycleError.

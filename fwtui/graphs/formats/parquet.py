@@ -36,10 +36,8 @@ def read(source: GraphFile) -> Adjacency:
         file = ParquetFile(pyarrow.BufferReader(data))
         rows = file.metadata.num_rows
         if rows * _EDGE > source.most:
-            raise Refused(
-                f"{name} needs {memory(rows * _EDGE)} for {rows:,} rows, but only {memory(source.most)} can be used; "
-                "choose a smaller graph"
-            )
+            needed = f"{memory(rows * _EDGE)} for {rows:,} rows"
+            raise Refused(f"{name} needs {needed}, but only {memory(source.most)} can be used; choose a smaller graph")
         begin = next(file.iter_batches(_SAMPLE), None)
         if begin is None:
             raise Refused(f"{name} has no rows; save a table with one row per edge")
