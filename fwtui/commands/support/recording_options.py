@@ -31,11 +31,8 @@ def add_recording_options(parser: argparse.ArgumentParser) -> None:
     about = "also record the source of your kernels; replays show it and never run it"
     parser.add_argument("--record-source", action="store_true", help=about)
     add_samples_option(parser)
-    parser.add_argument(
-        "--identify",
-        action="store_true",
-        help="record the UUID of the GPU, and do not remove the names of host and user from errors",
-    )
+    about = "record the UUID of the GPU, and do not remove the names of host and user from errors"
+    parser.add_argument("--identify", action="store_true", help=about)
 
 
 def add_samples_option(parser: argparse.ArgumentParser) -> None:
