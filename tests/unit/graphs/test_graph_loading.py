@@ -195,7 +195,7 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
         ("a\n", "line 1 has 1 column without titles; keep"),
         (
             "a,b,1,2\n",
-            "line 1 has 4 columns without titles; keep only source, target and weight, or name these in the first",
+            "line 1 has 4 columns without titles; keep only source, target and weight, or add a first line with titles",
         ),
         ("from,b,c,d\n", "line 1 has 4 columns without titles; keep"),
         ("a,b,1\na,b\n", "line 2: 2 fields, but the first line has 3; correct"),

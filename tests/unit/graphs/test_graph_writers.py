@@ -190,7 +190,7 @@ class TestCommand:
             (Experiment(n=4, real=True), "g.gr", "choose .mtx"),
             (Experiment(n=60000, dtype="int32"), "g.gr", "bytes of text"),
             (Experiment(n=60000, dtype="int32", density=0.001), "g.gr", "needs 13.4 GiB of memory, but only 1.00 GiB is free"),
-            (Experiment(n=65536), "g.npz", r"needs 16.0 GiB of memory .*; choose n up to 16384"),
+            (Experiment(n=65536), "g.npz", r"needs 16.0 GiB of memory, .*; choose n up to 16384"),
         ):
             free = 2**30 + room.RESERVED_MEMORY if "memory" in words else 2**60
             pretend.free_memory(free)
