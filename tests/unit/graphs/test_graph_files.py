@@ -146,7 +146,7 @@ def test_every_format_refuses_what_the_type_or_the_kernel_does_not_take(tmp_path
         assert name in str(refusal.value)
     with pytest.raises(Refused, match=r"(has|declares) 4 vertices, outside 1 to 3; choose another graph"):
         read(written(tmp_path, name), "int32", max_vertices=3)
-    with pytest.raises(Refused, match=r"GiB for 4 vertices in int32, but only .* free; choose a smaller graph or a narrower type"):
+    with pytest.raises(Refused, match=r"GiB for 4 vertices in int32, but only .* is free; choose a smaller graph or a narrower"):
         read(written(tmp_path, name), "int32", free_bytes=383)
 
 
