@@ -20,7 +20,7 @@ from textual_serve.server import Server
 MAX_VISITORS = 8  # each has a process of about 100 MB
 MAX_CONNECTIONS = 64
 MAX_MESSAGE = 1 << 16  # bytes of one message from a page
-REQUEST_SECONDS = 15.0  # limit for all requests except visits; slower clients are disconnected
+REQUEST_SECONDS = 15.0  # for all requests except visits, and for a visitor's process to take a message; slower ones are cut off
 QUIT_SECONDS = 3.0  # for a visitor's process to end after its page has closed
 LAST_SECONDS = 0.5  # for requests under way when a signal ends the server
 HEADERS = {  # forbid content from other servers, and framing by other pages
@@ -117,14 +117,14 @@ class WebServer(Server):
             await visit.start(columns, rows)
             async for message in page:
                 if message.type == WSMsgType.TEXT:
-                    await self._pass_on(message.json(), visit, page)
-        except (OSError, TypeError, ValueError, RecursionError):  # an invalid message, or a process that cannot be started
+                    await asyncio.wait_for(self._pass_on(message.json(), visit, page), REQUEST_SECONDS)
+        except (OSError, TypeError, ValueError, RecursionError):  # a bad message, a process that cannot start or stalls
             await page.close()
         finally:
             with suppress(TimeoutError, asyncio.TimeoutError):
                 await asyncio.wait_for(visit.stop(), QUIT_SECONDS)
             with suppress(AssertionError):  # the process was never started
-                visit.stdin.close()  # ends a process that does not react
+                visit.stdin.transport.abort()  # ends a process that does not react, even one that has input left to read
             del self._visits[request.protocol]
         return page
 

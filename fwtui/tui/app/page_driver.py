@@ -30,6 +30,7 @@ class PageDriver(InputThread, WebDriver):
             if kind == b"D":
                 typed += payload
             else:
+                self._wait_for_room()
                 about = json.loads(payload)
                 self.on_meta(about["type"], about)
         return typed

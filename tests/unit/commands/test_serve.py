@@ -198,6 +198,8 @@ HUGE = {
     "negative": ['["resize", {"width": -5, "height": 1000000000000000000000}]'],
     "paste": [json.dumps(["stdin", "\x1b[200~"]), *[json.dumps(["stdin", "x" * 60_000])] * 300],
     "keys": [json.dumps(["stdin", "jk" * 30_000])] * 20,
+    "sizes": ['["resize", {"width": 1000, "height": 300}]', '["resize", {"width": 80, "height": 24}]'] * 20_000,
+    "focus": ['["focus"]', '["blur"]'] * 20_000,
 }
 
 
@@ -207,8 +209,7 @@ def test_a_visitors_process_stays_small(messages: list[str]) -> None:
     async def visit(address: str, server: psutil.Process) -> None:
         async with visiting(address, "width=99999999&height=40") as visit:
             (process,) = server.children(recursive=True)
-            for message in messages:
-                await visit.send_str(message)
+            sending = asyncio.create_task(send(visit, messages))
             peak = 0
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(5.0):
@@ -216,6 +217,11 @@ def test_a_visitors_process_stays_small(messages: list[str]) -> None:
                         peak = max(peak, process.memory_info().rss)
                         await visit.receive()
             assert peak < MAX_MEMORY and process.status() != psutil.STATUS_ZOMBIE and not visit.closed
+            sending.cancel()
+
+    async def send(visit: Any, messages: list[str]) -> None:
+        for message in messages:
+            await visit.send_str(message)
 
     with serving("lecture-tiles") as (address, server):
         asyncio.run(visit(address, server))
@@ -258,6 +264,34 @@ def test_slow_clients_are_cut_off_and_connections_and_visitors_are_bounded(monke
         assert await serving == signal.SIGTERM
 
     asyncio.run(clients())
+
+
+@pytest.mark.parametrize("leaves", [True, False], ids=["the visitor leaves", "the visitor stays"])
+def test_a_process_that_takes_no_input_holds_no_place(monkeypatch: pytest.MonkeyPatch, leaves: bool) -> None:
+    from fwtui.commands.support import web_server
+
+    monkeypatch.setattr(web_server, "REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr(web_server, "QUIT_SECONDS", 0.2)
+    # like a dashboard that is stuck, it reads nothing and ends when the server hangs up
+    stuck = "import select; pipe = select.poll(); pipe.register(0, 0); pipe.poll()"
+    listening = socket.create_server(("127.0.0.1", 0))
+    port = listening.getsockname()[1]
+
+    async def visit() -> None:
+        serving = asyncio.create_task(web_server.WebServer([sys.executable, "-c", stuck], "127.0.0.1", port).run(listening))
+        here = psutil.Process()
+        before = len(here.children())
+        async with aiohttp.ClientSession() as client, client.ws_connect(f"http://127.0.0.1:{port}/ws") as page:
+            await processes(here, before + 1)
+            for _ in range(10):  # more than a pipe and the buffers hold
+                await page.send_str(json.dumps(["stdin", "x" * 60_000]))
+            if not leaves:
+                await ended(page)
+        await processes(here, before)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert await serving == signal.SIGTERM
+
+    asyncio.run(visit())
 
 
 def test_without_descriptors_it_prints_nothing_and_goes_on() -> None:
