@@ -6,7 +6,6 @@ unusable, so the worker reports it and ends; the next run starts a new one. The 
 
 from __future__ import annotations
 
-import errno
 import os
 import queue
 import sys
@@ -170,9 +169,6 @@ def diagnose(error: BaseException) -> tuple[str, str, bool]:
         return "memory", f"the host's memory is exhausted ({text}); choose a smaller n", False
     if "OUT_OF_MEMORY" in text:
         return "memory", f"the GPU's memory is exhausted ({text}); choose a smaller n, or end other programs on the GPU", True
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        cache = os.environ.get("NUMBA_CACHE_DIR", "the cache folder")
-        return "disk", f"no space is left for compiled kernels in {sanitise(cache)}; free some, or set XDG_CACHE_HOME", False
     kind = type(error)
     if kind.__name__ == "CudaSupportError":
         return "cuda", f"CUDA does not start ({describe_start_failure(text)}); run `fwtui doctor`", True

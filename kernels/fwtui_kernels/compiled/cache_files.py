@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -34,6 +35,18 @@ def unsealed(path: Path, name: str, private: bool = False) -> bytes | None:
     return None
 
 
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file that only this user can read. Raises OSError, and then leaves the old file and no other."""
+    number, temporary = tempfile.mkstemp(dir=path.parent)
+    try:
+        with open(number, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except OSError:
+        os.unlink(temporary)
+        raise
+
+
 @contextmanager
 def sealed_function(folder: Path, prefix: str) -> Iterator[None]:
     """Remove numba's files of a function if they do not match their checksum, and write the checksum after the block.
@@ -45,10 +58,8 @@ def sealed_function(folder: Path, prefix: str) -> Iterator[None]:
             _remove(path)
     yield
     if not _intact(folder, prefix) and (digest := _digest(folder, prefix)) is not None:
-        new = folder / f"{prefix}{os.getpid()}"
         with suppress(OSError):  # files without a checksum are removed and compiled again
-            new.write_bytes(digest)
-            new.replace(folder / f"{prefix}{_SEAL}")
+            replace_file(folder / f"{prefix}{_SEAL}", digest)
 
 
 def damaged_functions(folder: Path) -> int:
@@ -60,10 +71,8 @@ def damaged_functions(folder: Path) -> int:
 def _remove(path: Path) -> None:
     """Remove a file, or the folder in its place."""
     with suppress(OSError):
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+        path.unlink()
+    shutil.rmtree(path, ignore_errors=True)
 
 
 def _files(folder: Path, prefix: str) -> list[Path]:

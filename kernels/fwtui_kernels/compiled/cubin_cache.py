@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fwtui_kernels.compiled import SIMULATED
-from fwtui_kernels.compiled.cache_files import sealed, unsealed
+from fwtui_kernels.compiled.cache_files import replace_file, sealed, unsealed
 
 fallback: Path | None = None  # numba's cache folder if NUMBA_CACHE_DIR is not set
 MAX_BYTES = 64 << 20  # size of all files; beyond it the least recently used ones are deleted
@@ -101,19 +101,10 @@ def store(place: Path, name: str, code: CompiledCode, max_bytes: int = MAX_BYTES
     """Write a kernel to the cache, unless it is already there. Errors are ignored: the next process compiles it again."""
     if load(place, name) is not None:
         return
-    import tempfile
-
     data = b"%d" % code.cooperative + code.entry.encode() + b"\0" + code.cubin
     with suppress(OSError):
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        number, temporary = tempfile.mkstemp(dir=place)  # readable and writable only by this user
-        try:
-            with open(number, "wb") as file:
-                file.write(sealed(name, data))
-            os.replace(temporary, place / name)
-        except OSError:
-            os.unlink(temporary)
-            raise
+        replace_file(place / name, sealed(name, data))
         _limit(place, max_bytes)
 
 

@@ -26,14 +26,12 @@ _numba: Any = numba  # untyped, because its stubs lack `unliteral` and the optio
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     def decorate(function: Callable[..., Any]) -> Any:
         folder, uncached = _numba.config.CACHE_DIR, _numba.njit(**{**options, "cache": False}, **FOR_PYTHON)
-        if not (folder and options.get("cache")):  # numba might choose a folder that other users can write to
+        if not (folder and options.get("cache")) or _numba.config.DISABLE_JIT:  # numba could choose a folder open to others
             return uncached(function)
         try:
             dispatcher: Any = _numba.njit(**options, **FOR_PYTHON)(function)
         except RuntimeError:  # numba finds no writable folder
             return uncached(function)
-        if not hasattr(dispatcher, "compile"):  # NUMBA_DISABLE_JIT is set
-            return dispatcher
         if not Path(dispatcher.stats.cache_path).is_relative_to(folder):
             return uncached(function)
         dispatcher.compile = partial(_compile, dispatcher, dispatcher.compile)
@@ -51,7 +49,10 @@ def _compile(dispatcher: Any, compile_: Callable[[Any], Any], signature: tuple[A
     prefix = f"{Path(code.co_filename).stem}.{name}-{code.co_firstlineno}."
     with COMPILER_LOCK, exclusive(folder / f"{prefix}lock"), sealed_function(folder, prefix):
         # compile once for all literals of a type, so no function here may depend on a literal, such as an index of a mixed tuple
-        return compile_(tuple(map(_numba.types.unliteral, signature)))
+        types = tuple(map(_numba.types.unliteral, signature))
+        with suppress(OSError):  # the disk is full; numba has compiled the function before it writes the cache file
+            return compile_(types)
+        return compile_(types)
 
 
 @contextmanager

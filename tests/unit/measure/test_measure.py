@@ -1,6 +1,5 @@
 """Measurements: statistics, batches and phases, memory, repetitions on the host, occupancy."""
 
-import errno
 import math
 from dataclasses import replace
 from itertools import accumulate, cycle, pairwise
@@ -248,7 +247,6 @@ CudaError, CudaSupportError = (type(name, (RuntimeError,), {}) for name in ("Cud
         (CudaError("CUDA_ERROR_OUT_OF_MEMORY"), "memory", "the GPU's memory is exhausted", True),
         (CudaSupportError("Error at driver init: \n\nno library.\n:"), "cuda", "CUDA does not start (no library);", True),
         (CudaError("CUDA_ERROR_ILLEGAL_ADDRESS"), "cuda", "the next run gets a new worker", True),
-        (OSError(errno.ENOSPC, "No space left on device"), "disk", "no space is left for compiled kernels", False),
         (ValueError("\x1b[31mno"), "error", "ValueError: [31mno", False),
     ],
 )
