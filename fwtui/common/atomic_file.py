@@ -24,15 +24,16 @@ NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 @contextlib.contextmanager
 def atomic_write(
-    path: str | os.PathLike[str], done: str = "written", instead: str = "choose another place", force: bool = True
+    path: str | Path, done: str = "written", instead: str = "choose another place", force: bool = True, devices: bool = True
 ) -> Iterator[IO[bytes]]:
-    """Open a temporary binary file that takes the path once it is complete; devices such as /dev/null are written directly.
+    """Open a temporary binary file that takes the path once it is complete.
 
+    Pipes and devices such as /dev/null are written directly; without `devices` they are replaced, so that no pipe is waited for.
     Raises Refused on a disk error, and without `force` if a file exists; `done` is the verb of its message ("written").
     """
     out = Path(path)
     try:
-        if _is_device(out):
+        if devices and _is_device(out):
             with open(out, "wb") as device:
                 yield device
             return

@@ -9,22 +9,23 @@ import stat
 import tomllib
 from typing import Any
 
+from fwtui_kernels.regular_file import open_at_once
+
 # characters: tomllib needs seconds for a key of thousands of parts, and Python parses no number of 4,300 digits
 LONGEST_LINE = 4096
 
 
 def read_beginning(path: str | os.PathLike[str], most: int, patience: float = 1.0) -> bytes:
     """Return up to `most` bytes of a file or a pipe. Raises OSError, also for a pipe that is silent for `patience` seconds."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb", buffering=0) as file:
-        if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+    with open(path, "rb", buffering=0, opener=open_at_once) as file:
+        if not stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
             return file.read(most)
         poll, content, part = select.poll(), b"", b"unread"
-        poll.register(descriptor, select.POLLIN)
+        poll.register(file.fileno(), select.POLLIN)
         while part and len(content) < most:
             if not poll.poll(1000 * patience):
                 raise TimeoutError(errno.ETIMEDOUT, "nobody writes into it")
-            part = os.read(descriptor, most - len(content))
+            part = os.read(file.fileno(), most - len(content))
             content += part
         return content
 

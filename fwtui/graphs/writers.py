@@ -32,7 +32,7 @@ def write(graph: GraphInput, path: str | os.PathLike[str], most_bytes: int = MAX
     if most and graph.n > most:
         raise Refused(f"{name} would draw {graph.n:,} vertices, more than {most}; choose a smaller n, or .gr")
     check_whole(out, graph.integer)
-    with atomic_write(path, force=force) as file:
+    with atomic_write(out, force=force) as file:
         form.load().write(graph, file if form.number("ARRAYS") else _Limited(file, name, most_bytes), out.suffix.lower())
         return file.tell()
 

@@ -44,7 +44,7 @@ def write(kind: str, device: DeviceId, data: bytes) -> bool:
     path = _path(kind, device)
     with suppress(OSError, Refused):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path) as file:
+        with atomic_write(path, devices=False) as file:
             file.write(sealed(kind, data))
         return True
     return False

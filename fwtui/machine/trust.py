@@ -31,7 +31,7 @@ def trust(path: Path) -> None:
         raise Refused("the folder's name has a line break, and cannot be stored; rename it")
     try:
         _file().parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(_file()) as file:
+        with atomic_write(_file(), devices=False) as file:
             file.write("".join(f"{folder}\n" for folder in dict.fromkeys(folders)).encode("utf-8", "surrogateescape"))
     except OSError as error:
         raise Refused(f"the folder cannot be stored in {FILE}: {os_error_reason(error)}; correct that, and try again") from None

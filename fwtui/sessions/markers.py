@@ -143,7 +143,7 @@ def _write(
         raise Refused(
             f"{name} would be compressed, but sessions are written uncompressed; write {sanitise(Path(out).stem)}, then gzip it"
         )
-    with atomic_write(out, "recorded to", "free some space or choose another place", force=replaces) as file:
+    with atomic_write(Path(out), "recorded to", "free some space or choose another place", force=replaces) as file:
         writer = SessionWriter(Path(file.name), os.dup(file.fileno()), header + b"\n")
         try:
             writer.copy(lines)

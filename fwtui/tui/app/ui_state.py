@@ -86,5 +86,5 @@ def save(state: SavedUiState) -> None:
     """Write the state atomically; a folder that cannot be written is ignored."""
     with suppress(OSError, Refused):
         path().parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path()) as file:
+        with atomic_write(path(), devices=False) as file:
             file.write(msgspec.json.encode(state))

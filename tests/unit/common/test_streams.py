@@ -77,12 +77,16 @@ def test_a_refused_process_gives_one_sentence(
     assert re.fullmatch(f"fwtui: {words}.*\n", capsys.readouterr().err)
 
 
-def test_a_device_is_written_to_and_keeps_its_name() -> None:
-    ours, theirs = os.openpty()
+def test_a_device_is_written_to_and_a_pipe_in_the_place_of_a_cache_is_replaced(tmp_path: Path) -> None:
+    (ours, theirs), path = os.openpty(), tmp_path / "cache"
+    os.mkfifo(path)
     try:
         with atomic_write(os.ttyname(theirs)) as file:
             file.write(b"it")
         assert os.read(ours, 9) == b"it" and os.isatty(theirs)
+        with atomic_write(path, devices=False) as file:
+            file.write(b"ours")
+        assert path.read_bytes() == b"ours"
     finally:
         os.close(ours)
         os.close(theirs)

@@ -1,6 +1,7 @@
 """Damaged cache files, and small files that have become something else."""
 
 import os
+import resource
 import shutil
 from collections.abc import Callable
 from itertools import product
@@ -96,6 +97,19 @@ def test_a_damaged_file_of_numba_is_a_miss_and_is_made_again(cache: Path, suffix
     assert not loaded() and loaded() and not damaged_functions(cache)
 
 
+@pytest.mark.parametrize("limit", [0, 100, 2000])  # bytes: no file, an index cut off, code cut off
+def test_a_cache_that_cannot_be_written_is_a_miss(cache: Path, limit: int) -> None:
+    for path in cache.iterdir():
+        shutil.rmtree(path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+    try:
+        assert not loaded()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not loaded() and loaded() and not damaged_functions(cache)
+
+
 def test_numba_caches_nothing_without_a_folder(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config, "CACHE_DIR", "")
     assert not loaded() and not loaded()
@@ -119,7 +133,9 @@ def test_only_small_regular_files_are_read(tmp_path: Path, what: str) -> None:
         path.write_bytes(bytes(2**20 + 1))
     elif what != "missing":
         DAMAGES[what](path)
+    before = len(os.listdir("/dev/fd"))
     for read in (lambda: read_regular(path, 2**20), lambda: fingerprint(path)):
         with pytest.raises(OSError):
             read()
+    assert len(os.listdir("/dev/fd")) == before
     assert about(path) is None

@@ -189,7 +189,7 @@ def test_only_verified_results_that_can_be_stored_are_used(monkeypatch: pytest.M
     assert settle_here(ASKED).auto == KNOWN
     made = tuner()
 
-    def refused(path: Path) -> None:
+    def refused(path: Path, devices: bool) -> None:
         raise Refused(f"{path.name} cannot be written")
 
     monkeypatch.setattr(device_cache, "atomic_write", refused)
