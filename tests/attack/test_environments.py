@@ -20,21 +20,7 @@ NAMES = (
     *("FWTUI_KERNEL", "FWTUI_N", "FWTUI_THEME", "FWTUI_REPEATS", "FWTUI_DEVICE", "FWTUI_NONSENSE"),
 )
 VALUES = (
-    "",
-    "0",
-    "-1",
-    "1",
-    "4096",
-    "no",
-    "é",
-    "9" * 400,
-    "\x1b[2J",
-    "a b",
-    "1e999",
-    "/dev/null",
-    "C",
-    "xterm",
-    "UTC+26",
+    *("", "0", "-1", "1", "4096", "no", "é", "9" * 400, "\x1b[2J", "a b", "1e999", "/dev/null", "C", "xterm", "UTC+26"),
     os.fsdecode(b"\xff"),
 )
 PLACES = ("", "/dev/null", "/proc", "/proc/nowhere/at/all", "relative", os.fsdecode(b"/tmp/\xff"), "/" + "x" * 300)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from fwtui.analysis import report
 from fwtui.analysis.columns import PRINTED_HEAD, printed
 from fwtui.analysis.export import rows_of_runs, write_csv, write_markdown
 from fwtui.common.as_json import as_json
+from fwtui.common.atomic_file import atomic_write
 from fwtui.common.errors import Refused, as_refused
 from fwtui.common.text import sanitise
 from fwtui.common.user_folders import data_folder
@@ -101,11 +102,12 @@ def write(name: str, suffix: str, text: str) -> Path:
     stem = f"{_OUT_OF_NAMES.sub('-', name.lower()).strip('-') or 'fwtui'}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     with as_refused(f"nothing was saved in {sanitise(str(where))}", "make room there, or set XDG_DATA_HOME"):
         where.mkdir(parents=True, exist_ok=True)
-        for attempt in range(100):
-            path = where / f"{stem}{f'-{attempt + 1}' if attempt else ''}{suffix}"
-            with suppress(FileExistsError), open(path, "x", encoding="utf-8") as file:
-                file.write(text)
-                return path
+    for attempt in range(100):
+        path = where / f"{stem}{f'-{attempt + 1}' if attempt else ''}{suffix}"
+        if not os.path.lexists(path):
+            with atomic_write(path, "saved", f"make room in {sanitise(str(where))}, or set XDG_DATA_HOME", force=False) as file:
+                file.write(text.encode())
+            return path
     raise Refused(f"nothing was saved: {sanitise(str(where))} has a hundred files named after this second; try again")
 
 
