@@ -2,10 +2,12 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import scenes
 from apps import Replay, replay_at_end, screen_of, view_of
+from builders import model_of
 from fake_live import FakeLive
 from pressing import WIDE, keyed, opened, press, settled, until
 from textual.binding import Binding
@@ -20,7 +22,7 @@ from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.bindings import TO_PLACES
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.places import PLACES, Place, place_names
-from fwtui.tui.frame.topbar import Top, TopBar
+from fwtui.tui.frame.topbar import Top, TopBar, top_of
 from fwtui.tui.run.session_screen import ReplayScreen
 
 RECORDED = [place for place in PLACES if place.recorded]
@@ -150,6 +152,17 @@ async def test_no_place_depends_on_colour_or_theme(replay_of: Replay, place: str
     async with app.run_test(size=WIDE) as pilot:
         app.action_place(place)
         assert await settled(pilot) == plain
+
+
+def test_the_bar_names_the_device_at_every_size_of_a_recording_or_at_none() -> None:
+    model = model_of([scenes.header(), scenes.GPU])
+    for width in range(80, 160):
+        named = set()
+        for size in (9_000, 99_999, 999_999, 9_999_999):
+            source = SimpleNamespace(now=5.0, recorder=SimpleNamespace(began=0.0, bytes=size))
+            top = top_of(SimpleNamespace(source=source, paused=False, model=model), tuple(LIVE), "run")  # type: ignore[arg-type]
+            named.add(TopBar(top).draw(top, width)[0].plain.partition("●")[0])
+        assert len(named) == 1, width
 
 
 @pytest.mark.parametrize("paused", ["", "01:02 · 1,234 events"])
