@@ -20,22 +20,17 @@ from fwtui.graphs.formats import read_help
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("graph", metavar="GRAPH", help=f"{read_help()}; - reads standard input")
-    out = (
-        "output file: .npy (distances), .npz (also predecessors, names), .bin (int32), .csv, .tsv or .parquet (one row per pair)"
-    )
+    out = "output file: .npy (distances), .npz (also predecessors, names), .bin (int32), .csv, .tsv or .parquet (a row per pair)"
     parser.add_argument("-o", "--out", metavar="OUT", help=out)
     add_force_option(parser)
     paths = "also write paths: predecessors of all pairs, or complete paths with --pairs"
     parser.add_argument("--paths", action="store_true", help=paths)
-    parser.add_argument(
-        "--pairs", default="", metavar="FILE", help="compute only the pairs in this file, source,target on each line"
-    )
+    pairs = "compute only the pairs in this file, source,target on each line"
+    parser.add_argument("--pairs", default="", metavar="FILE", help=pairs)
     rows = "compute only the rows of the vertices in this file, one per line; a graph may then have a million vertices"
     parser.add_argument("--sources", default="", metavar="FILE", help=rows)
-    columns = (
-        "compute only the columns of the vertices in this file, one per line; with --sources, a matrix of sources by targets"
-    )
-    parser.add_argument("--targets", default="", metavar="FILE", help=columns)
+    select = "compute only the columns of the vertices in this file, one per line; with --sources, a matrix of sources by targets"
+    parser.add_argument("--targets", default="", metavar="FILE", help=select)
     parser.add_argument(
         "--from", default="", metavar="A", dest="source", help="print the path from this vertex to --to, edge by edge"
     )

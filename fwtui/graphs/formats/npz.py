@@ -30,8 +30,7 @@ ORDER = 60
 BEGINS = rb"PK\x03\x04"
 ARRAYS = True
 _WORD = 64  # bytes of the longest name of a form
-_SPARSE = {"csr": ("indptr", "indices", "data", "shape"), "csc": ("indptr", "indices", "data", "shape")}
-_SPARSE["coo"] = ("row", "col", "data", "shape")
+_SPARSE = ("csr", "csc", "coo")
 _MEMBERS = 64
 _COPIES = 2  # copies of a matrix in several arrays during conversion
 _DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
@@ -101,7 +100,8 @@ def _sparse(array: Any, source: GraphFile) -> GivenGraph:
         form = form[2:-1]
     if form not in _SPARSE:
         raise Refused(f"{name} is a sparse matrix of form {quoted(form)}; save csr, csc or coo (scipy.sparse.save_npz)")
-    first, second, weights, shape = (array(key) for key in _SPARSE[form])
+    keys = ("row", "col") if form == "coo" else ("indptr", "indices")
+    first, second, weights, shape = (array(key) for key in (*keys, "data", "shape"))
     if any(part.ndim != 1 or part.dtype.kind not in "iu" for part in (first, second, shape)) or len(shape) != 2:
         raise Refused(f"{name} has indices that are not a row of integers; save it again with scipy.sparse.save_npz")
     if shape[0] != shape[1] or shape[0] < 0:
@@ -113,9 +113,9 @@ def _sparse(array: Any, source: GraphFile) -> GivenGraph:
 
     from scipy import sparse  # slow to import, and only for sparse matrices
 
-    kinds = {"csr": sparse.csr_array, "csc": sparse.csc_array, "coo": sparse.coo_array}
+    parts = (weights, (first, second)) if form == "coo" else (weights, second, first)
     try:
-        matrix: Any = kinds[form]((weights, (first, second)) if form == "coo" else (weights, second, first), (n, n))
+        matrix: Any = getattr(sparse, f"{form}_array")(parts, (n, n))
     except ValueError as error:
         raise Refused(f"{name} is not a sparse matrix: {sanitise(str(error))[:80]}; save it again") from None
 
