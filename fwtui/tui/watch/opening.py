@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fwtui.common.text import sanitise
 from fwtui.experiment.user_kernel_registry import find_kernel_file, name_for, register_kernel
-from fwtui.learn.prompts import Prompt
 from fwtui.machine import trust
 from fwtui.machine.kernel_folder import kernel_files
 from fwtui.tui.background import in_background
 from fwtui.tui.frame.dialogs import ChoiceScreen, PickFile
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.view import View
+
+if TYPE_CHECKING:
+    from fwtui.learn.prompts import Prompt
 
 OWN_HINT = "or the path of a file; fwtui new writes one"
 MAX_OWN = 8  # maximum number of remembered files
@@ -24,7 +27,7 @@ def pick(frame: Frame, heading: str, take: Callable[[Path], None]) -> None:
     """Ask for a kernel file: a former one, one of the user's folder, or a path. Then ask whether it may be run."""
     with frame.reporting():
         files = list(dict.fromkeys([*frame.view.own_files, *map(str, kernel_files())]))
-        choices = [(file, short_path(file)) for file in files]
+        choices = [(file, sanitise(file)) for file in files]
 
         def chosen(path: Path) -> None:
             with frame.reporting():
@@ -84,9 +87,3 @@ def watch(frame: Frame, path: Path, device: str, prompts: Sequence[Prompt] = ())
 
 def remember(view: View, path: Path) -> None:
     view.own_files = tuple(dict.fromkeys([str(path), *view.own_files]))[:MAX_OWN]
-
-
-def short_path(path: str) -> str:
-    """Return the path with ~ for the home folder, without control characters."""
-    home = f"{Path.home()}/"
-    return sanitise(f"~/{path.removeprefix(home)}" if path.startswith(home) else path)
