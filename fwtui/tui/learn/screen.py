@@ -27,7 +27,7 @@ from fwtui.tui.learn import actions
 from fwtui.tui.learn.course_panel import CourseAnswer, CourseText, GuessInput, GuessLine, Lesson
 from fwtui.tui.learn.distance_grid import DistanceGrid, KernelText, Legend, StepPosition, StepText, distance_text
 from fwtui.tui.learn.source_view import LEGEND, Running, SourceView
-from fwtui.tui.watch.opening import pick_watched, watch
+from fwtui.tui.watch.opening import pick, watch
 from fwtui.tui.widgets.matrix import MatrixPicture
 
 DIGITS = "0123456789"
@@ -375,7 +375,7 @@ class LearnScreen(Frame):
                 raise Refused("a run is in progress; cancel it or wait for its end")
             prompts = self.progress.step.written.prompts
             if prompts:
-                pick_watched(self, lambda path: watch(self, path, "auto", prompts))
+                pick(self, lambda path: watch(self, path, "auto", prompts))
                 return
             self.progress.plan(self.view.has_gpu)
             self.view.resume()

@@ -35,7 +35,7 @@ from fwtui.tui.frame.view import UNITS, View
 from fwtui.tui.run.machine_facts import MachineFacts
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.run.session_screen import ANSWERED, BASELINE, CURSOR, FILTER, MOTION, NEXT_RUNG, SORT, VIEW, SessionScreen
-from fwtui.tui.watch.opening import allowed, load, pick, pick_watched, watch
+from fwtui.tui.watch.opening import allowed, load, pick, watch
 from fwtui.tui.widgets import run_labels
 from fwtui.tui.widgets.draft import ExperimentDraft
 from fwtui.tui.widgets.ladder_chart import Ladder
@@ -342,7 +342,7 @@ class RunScreen(SessionScreen):
 
     def choose_own(self) -> None:
         """Choose a user kernel file for the form."""
-        pick(self, "Your kernel", self._load)
+        pick(self, self._load, "Your kernel")
 
     def action_watch(self) -> None:
         """Watch the form's kernel if it is a user kernel, else choose a file."""
@@ -354,7 +354,7 @@ class RunScreen(SessionScreen):
             self.choose_watched()
 
     def choose_watched(self) -> None:
-        pick_watched(self, self._watch)
+        pick(self, self._watch)
 
     def _watch(self, path: Path) -> None:
         watch(self, path, self.draft.text("device"))

@@ -23,7 +23,7 @@ OWN_HINT = "or the path of a file; fwtui new writes one"
 MAX_OWN = 8  # maximum number of remembered files
 
 
-def pick(frame: Frame, heading: str, take: Callable[[Path], None]) -> None:
+def pick(frame: Frame, take: Callable[[Path], None], heading: str = "Watch which kernel file?") -> None:
     """Ask for a kernel file: a former one, one of the user's folder, or a path. Then ask whether it may be run."""
     with frame.reporting():
         files = list(dict.fromkeys([*frame.view.own_files, *map(str, kernel_files())]))
@@ -35,10 +35,6 @@ def pick(frame: Frame, heading: str, take: Callable[[Path], None]) -> None:
 
         # once the dialog has closed, as it may open another one
         frame.open_dialog(PickFile(heading, choices, OWN_HINT), lambda text: frame.call_later(chosen, find_kernel_file(text)))
-
-
-def pick_watched(frame: Frame, take: Callable[[Path], None]) -> None:
-    pick(frame, "Watch which kernel file?", take)
 
 
 def allowed(frame: Frame, path: Path, take: Callable[[Path], None]) -> None:
