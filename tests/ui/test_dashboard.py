@@ -176,10 +176,7 @@ async def test_a_refused_run_has_a_reason_and_a_fault_is_a_banner_until_the_next
     e = Experiment(kernel="tiled-cpu", file="roads.gr")
     why = "n = 90000 is more than 65536, the limit of tiled-cpu; choose a file with fewer vertices"
     async with opened(dashboard) as pilot:
-        live.emit(
-            run_started(e, phases=scenes.PHASES),
-            events.RunDone(t=1.5, run=1, outcome="refused", message=why),
-        )
+        live.emit(run_started(e, phases=scenes.PHASES), events.RunDone(t=1.5, run=1, outcome="refused", message=why))
         lines = (await go(pilot)).split("\n")
         row = [str(text) for text in dashboard.screen.query_one(HistoryTable).get_row("1")]
         assert row[2] == "-" and row[-1] == "✗ refused", "the newest run is always in the table"

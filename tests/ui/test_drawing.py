@@ -103,8 +103,7 @@ def test_checksum_and_seed_are_details() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cells", "words"),
-    [(16 * 4096, " · 16 rows"), (4096, " · 1 row"), (5, " · 5 cells"), (4096**2, ""), (0, "")],
+    ("cells", "words"), [(16 * 4096, " · 16 rows"), (4096, " · 1 row"), (5, " · 5 cells"), (4096**2, ""), (0, "")]
 )
 def test_a_sampled_verification_shows_its_number_of_rows_or_cells(cells: int, words: str) -> None:
     verdict = events.Verdict(t=0, run=0, verdict="verified", how="compared", cells=cells, checksum="9f3c2a77b18d40e1")

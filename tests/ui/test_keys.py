@@ -278,9 +278,7 @@ async def test_the_palette_takes_what_was_typed(dashboard: FwtuiApp) -> None:
             await until(pilot, lambda at=place: view_of(dashboard).place == at)
 
 
-async def test_slow_keys_are_awaited_and_typed_text_survives_the_detection_of_gpus(
-    dashboard: FwtuiApp,
-) -> None:
+async def test_slow_keys_are_awaited_and_typed_text_survives_the_detection_of_gpus(dashboard: FwtuiApp) -> None:
     async with opened(dashboard) as pilot:
         await burst(pilot, ["e"])
         dashboard.post_message(key("tab"))

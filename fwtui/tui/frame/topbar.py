@@ -63,13 +63,7 @@ class TopBar(TextPanel[Top]):
         if left.cell_length + GAP + _signs(subject, 0).cell_length > width:
             left = _tabs(subject, whole=False)
         with_device = (line((device, MUTED), " " * GAP if device and all_signs else "", all_signs) for device in devices)
-        return [
-            justify(
-                left,
-                longest((*with_device, all_signs, fewer, least), width - left.cell_length - GAP),
-                width,
-            )
-        ]
+        return [justify(left, longest((*with_device, all_signs, fewer, least), width - left.cell_length - GAP), width)]
 
     def _place_at(self, event: ui.MouseEvent) -> Place | None:
         offset = event.get_content_offset(self)

@@ -44,12 +44,7 @@ def bars(assessment: Assessment, width: int) -> list[Content]:
 
 
 def explained(
-    assessment: Assessment,
-    width: int,
-    fix: str = "",
-    key: str = "",
-    only: Collection[str] = LABELS,
-    sourced: bool = False,
+    assessment: Assessment, width: int, fix: str = "", key: str = "", only: Collection[str] = LABELS, sourced: bool = False
 ) -> list[Content]:
     """Return the reason, the bottleneck and the next rung, each with its label.
 

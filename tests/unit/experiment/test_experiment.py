@@ -48,9 +48,7 @@ def test_fields_cover_every_attribute() -> None:
 
 
 @pytest.mark.parametrize(
-    "value",
-    [{"density": 1 / 3}, {"density": 1e-7}, {"budget": 12.345678}, {"low": 1 + 1 / 256, "high": 65535.99609375}],
-    ids=str,
+    "value", [{"density": 1 / 3}, {"density": 1e-7}, {"budget": 12.345678}, {"low": 1 + 1 / 256, "high": 65535.99609375}], ids=str
 )
 def test_no_digit_of_a_number_is_lost_in_its_text(value: dict[str, float]) -> None:
     field = FIELD["weights" if "low" in value else next(iter(value))]

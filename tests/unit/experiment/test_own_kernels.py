@@ -59,10 +59,7 @@ def test_names_are_those_of_the_files_and_never_of_another_kernel(tmp_path: Path
     ("name", "sentence"),
     [
         ("gone.py", "the kernel 'gone.py' cannot be read: there is no such file; `fwtui new gone.py` writes one"),
-        (
-            "notes.txt",
-            "'notes.txt' is not a kernel file, which ends in .py or .cu; name a Python file",
-        ),
+        ("notes.txt", "'notes.txt' is not a kernel file, which ends in .py or .cu; name a Python file"),
         ("gone.cu", "the CUDA C++ of 'gone.cu' needs a plan of its launches in gone.py; `fwtui new gone.cu` writes it"),
         ("folder.py", "the kernel 'folder.py' is not a file"),
     ],

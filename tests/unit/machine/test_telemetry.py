@@ -123,9 +123,9 @@ def test_slow_calls_reduce_the_sampling_rate_with_a_notice() -> None:
     assert between[5:9] == [0.3, 0.4, 0.8, 1.0], "a reading that takes longer than the time between two ends it"
     assert set(between[9:14]) == {1.0} and between[-1] == 0.1, "and back when they are quick again"
     notices = [(e.level, e.text) for e in heard if isinstance(e, events.Notice)]
-    assert notices == [
-        ("warning", "fewer telemetry samples: one took 300 ms, more than a fifth of the interval"),
-    ], "the second sentence waits until half a minute has passed"
+    assert notices == [("warning", "fewer telemetry samples: one took 300 ms, more than a fifth of the interval")], (
+        "the second sentence waits until half a minute has passed"
+    )
 
 
 def test_slow_calls_are_made_to_one_gpu_at_a_time() -> None:
