@@ -290,7 +290,7 @@ def scipy_distances(graph: GraphInput, shifts: np.ndarray | None, by_dijkstra: b
 
 def to_canonical(distances: np.ndarray, graph: GraphInput) -> np.ndarray:
     """Convert float64 distances with +inf for no path to the graph's canonical type; values beyond int32 become no path."""
-    if not graph.integer:
+    if canonical_type(graph) != np.int32:
         return distances.astype(canonical_type(graph), copy=False)
     result = np.empty(distances.shape, dtype=np.int32)
     for part in blocks(distances):

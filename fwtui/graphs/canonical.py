@@ -14,8 +14,9 @@ _BLOCK = 65536  # words; the weighted sum of one block still fits 64 bits
 
 
 def canonical_type(graph: GraphInput) -> np.dtype:
-    """Return the type of the canonical distances of a graph."""
-    return np.dtype(np.int32) if graph.integer else graph.matrix.dtype
+    """Return int32 for the distances of integer weights, except in float64 if they may exceed it; else the graph's own type."""
+    fits = graph.dtype != "float64" or (graph.n - 1) * max(abs(graph.low or 0), abs(graph.high or 0)) < NO_PATH
+    return np.dtype(np.int32) if graph.integer and fits else graph.matrix.dtype
 
 
 def canonical(raw: np.ndarray, graph: GraphInput, dtype: str) -> np.ndarray:
@@ -37,7 +38,7 @@ def canonical(raw: np.ndarray, graph: GraphInput, dtype: str) -> np.ndarray:
         if dtype not in FLOATS:
             far = cells >= NO_EDGE[dtype] - 2 * graph.drift
             result[rows] = np.where(far, np.int32(NO_PATH), cells)
-        elif graph.integer:
+        elif form == np.int32:
             result[rows] = _whole(cells)
         else:
             cells += 0  # -0 and +0 are one distance
