@@ -111,16 +111,13 @@ class DeviceGraph(SolverGraph):
         self.engine.synchronize()
         clock.lap("prepare")
 
-    def unload(self, program: Program, buffers: Buffers) -> Any:
-        return program.result(buffers, self.engine.stream)
-
-    def look(self, distances: Any, far: float) -> tuple[float, np.ndarray]:
-        n = np.int32(self.n)
+    def unload(self, program: Program, buffers: Buffers, far: float) -> tuple[Any, float, np.ndarray]:
+        distances, n = program.result(buffers, self.engine.stream), np.int32(self.n)
         extremes = self._filled(graph_kernels.look, min(self.n, compiled_code.BLOCKS), np.zeros(2), distances, n, np.float64(far))
         diagonal = np.zeros(self.n)
         if extremes[DIAGONAL] > 0:
             diagonal = self._filled(graph_kernels.diagonal, -(-self.n // compiled_code.THREADS), diagonal, distances, n)
-        return float(extremes[LARGEST]), diagonal
+        return distances, float(extremes[LARGEST]), diagonal
 
     def escaped(self, distances: Any, far: float) -> bool:
         set_words = -(-self.n // 32)

@@ -9,7 +9,7 @@ import numpy as np
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency, GivenGraph, RowBlocks
 from fwtui.graphs.bounds import longest
-from fwtui.graphs.graph import EdgeFacts, blocks
+from fwtui.graphs.graph import EdgeFacts, blocks, each_block
 from fwtui.solver.call import Clock
 from fwtui.solver.compiled_code import on_host
 from fwtui.solver.solver_graph import SolverGraph
@@ -49,12 +49,10 @@ class HostGraph(SolverGraph):
         self.engine.synchronize()
         clock.lap("copy in" if program.home == "device" else "prepare")
 
-    def unload(self, program: Program, buffers: Buffers) -> Any:
-        return on_host(program.result(buffers, self.engine.stream), self.engine)
-
-    def look(self, distances: np.ndarray, far: float) -> tuple[float, np.ndarray]:
+    def unload(self, program: Program, buffers: Buffers, far: float) -> tuple[Any, float, np.ndarray]:
+        distances = on_host(program.result(buffers, self.engine.stream), self.engine)
         corner = distances[: self.n, : self.n]
-        return largest(corner, far), corner.diagonal()
+        return distances, largest(corner, far), corner.diagonal()
 
     def escaped(self, distances: np.ndarray, far: float) -> bool:
         sets = reached(distances[: self.n, : self.n], far)
@@ -66,8 +64,12 @@ class HostGraph(SolverGraph):
 
 def largest(distances: np.ndarray, far: float) -> float:
     """Return the greatest absolute distance in some rows."""
-    greatest = (float(np.abs(distances[rows]).max(initial=0, where=distances[rows] < far)) for rows in blocks(distances))
-    return max(greatest, default=0.0)
+
+    def greatest(rows: slice) -> float:
+        cells = distances[rows]
+        return float(np.abs(np.where(cells < far, cells, 0)).max(initial=0))
+
+    return max(each_block(distances, greatest), default=0.0)
 
 
 def reached(distances: np.ndarray, far: float) -> np.ndarray:
@@ -90,12 +92,15 @@ def finished(distances: np.ndarray, sources: np.ndarray, n: int, far: float, wid
         distances = result.view(distances.dtype)
     else:
         result = np.empty((len(sources), n), to)
-    for rows in blocks(result):
+
+    def finish(rows: slice) -> None:
         cells = distances[rows, :n]
         if cells.dtype.kind == "f":
             result[rows] += 0  # -0 becomes +0
         else:
             result[rows] = np.where(cells >= far, to.type(np.inf), cells.astype(to))
+
+    each_block(result, finish)
     result[np.arange(len(sources)), sources] = 0  # rounded weights may make it slightly negative
     return result
 

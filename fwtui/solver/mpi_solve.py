@@ -260,16 +260,13 @@ class MpiGraph(HostGraph):
             self.engine.on_all_ranks(KeepWeights())
         super().load(program, buffers, clock)
 
-    def unload(self, program: Program, buffers: Buffers) -> Any:
-        return None
-
-    def look(self, distances: Any, far: float) -> tuple[float, np.ndarray]:
+    def unload(self, program: Program, buffers: Buffers, far: float) -> tuple[Any, float, np.ndarray]:
         shape = self._work.program.shape
         diagonal = np.zeros(self.n)
         looks = self.engine.on_all_ranks(LookOrder(far))
         for rank, (_, cells) in enumerate(looks):
             diagonal[RankRows(shape, rank).vertices()] = cells
-        return max(most for most, _ in looks), diagonal
+        return None, max(most for most, _ in looks), diagonal
 
     def escaped(self, distances: Any, far: float) -> bool:
         self.engine.on_all_ranks(Reach(far))

@@ -19,7 +19,8 @@ from fwtui.solver.solver_graph import check_cycles
 from fwtui_kernels.plan import FLOATS
 
 if TYPE_CHECKING:
-    from fwtui_kernels.parts.row_factor import Neighbours, Tree
+    from fwtui_kernels.compiled.trees import Neighbours
+    from fwtui_kernels.parts.row_factor import Tree
 
 MAX_ROWS = 64  # maximum rows that a core computes at once
 LEAF = 64  # vertices that are not dissected further
@@ -79,7 +80,7 @@ class RowElimination:
     def neighbours(self, dtype: str) -> Neighbours:
         """The arcs in that type, reversed if the sweeps begin at targets."""
         if dtype not in self._neighbours:
-            from fwtui_kernels.parts.row_factor import neighbours
+            from fwtui_kernels.compiled.trees import neighbours
 
             arcs = self.graph.all_arcs()
             self._neighbours[dtype] = neighbours(self.graph.n, *(arcs.reversed() if self.ends.backward else arcs), dtype)
@@ -105,7 +106,7 @@ class RowElimination:
         near, single = self.neighbours(choice.dtype), self._single_below(choice)
         check_rows_fit(self.ends.shape, 4 if single else 8, self._bytes_of_work(choice.dtype))
         cells = factorise(tree, near)
-        if not graph.facts.nonnegative and (loop := least_loop(tree, cells)) < 0:
+        if not graph.facts.nonnegative and (loop := least_loop(cells, tree.nodes)) < 0:
             check_cycles(graph, graph.facts, np.array([loop]), choice.dtype)
         room = room_for(tree, len(begins), cells.dtype)
         distances: Any = np.empty(self.ends.shape, np.float32 if single else np.float64)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from itertools import count
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import psutil
@@ -33,15 +33,6 @@ _SHOWN = 8  # vertices of a cycle in a message
 _PASSES = 64
 _MAX_PROGRAMS = 8  # programs that are cached for the next graph of the same size
 _programs: dict[tuple[str, Shape, Engine], tuple[Program, list[Step]]] = {}
-
-
-class KernelDistances(NamedTuple):
-    """The unconverted distances of a kernel, and the representation of the graph in the same memory."""
-
-    side: SolverGraph
-    distances: Any
-    # finds predecessors there, if it can, from the greatest absolute distance; None if the device does not find any
-    trace: Callable[[float], TracedPredecessors | None] | None
 
 
 class SolverGraph(ABC):
@@ -75,8 +66,19 @@ class SolverGraph(ABC):
         if engine.elsewhere:
             clock.lap("set-up")
         with compiled(engine.target.backend) if kernel.compiles and not engine.elsewhere else nullcontext():
-            side, distances, trace = self._run(kernel, shape, call)
-            largest, diagonal = side.look(distances, choice.far)
+            program, plan, buffers = _ready(kernel, shape, engine, clock)
+            weights = program.weights(buffers) if call.predecessors else None
+            if weights is not None:
+                from fwtui_kernels.paths.predecessors import compile_search  # imports numba
+
+                compile_search(dtype, dtype in FLOATS and not self.facts.exact_sums, engine.target.cc, engine.stream)
+                clock.lap("compile")
+            side = self.at(program.home)
+            side.load(program, buffers, clock)
+            launched = count()
+            timed = engine.timed_repetition(program, plan, buffers, "eager")
+            clock.take("kernels", timed(lambda: call.report_progress(next(launched) / len(plan))))
+            distances, largest, diagonal = side.unload(program, buffers, choice.far)
             if not self.facts.nonnegative and (diagonal < 0).any():
                 check_cycles(self.origin.adjacency, self.facts, diagonal, dtype)
             exact = largest < choice.exact_below
@@ -87,10 +89,14 @@ class SolverGraph(ABC):
             wide = dtype == "float64" or (dtype not in FLOATS and largest >= EXACT_INTEGER)
             if wide and dtype not in FLOATS:
                 _check_wide(self.n, self.cells_here(shape), call.predecessors)
-            distances = side.finished(distances, choice.far, wide, reuse=trace is None)
+            distances = side.finished(distances, choice.far, wide, reuse=weights is None)
             clock.lap("copy out")
-            traced = None if trace is None else trace(largest)
-        before = None
+            before = traced = None
+            if weights is not None:
+                from fwtui.solver.device_predecessors import found_on_device
+
+                there = program.result(buffers, engine.stream)
+                traced = found_on_device(there, weights, self.facts, largest, engine, self.keep_on_device, clock)
         if call.predecessors:
             before = self.predecessors(distances, exact, traced)
             clock.lap("paths")
@@ -109,30 +115,6 @@ class SolverGraph(ABC):
             reason=self.reason,
         )
         return self.result(distances, before, stats)
-
-    def _run(self, kernel: Kernel, shape: Shape, call: Call) -> KernelDistances:
-        """Load the graph into the kernel and run it."""
-        engine, facts, clock = self.engine, self.facts, call.clock
-        program, plan, buffers = _ready(kernel, shape, engine, clock)
-        weights = program.weights(buffers) if call.predecessors else None
-        if weights is not None:
-            from fwtui_kernels.paths.predecessors import compile_search  # imports numba
-
-            compile_search(shape.dtype, shape.dtype in FLOATS and not facts.exact_sums, engine.target.cc, engine.stream)
-            clock.lap("compile")
-        side = self.at(program.home)
-        side.load(program, buffers, clock)
-        launched = count()
-        timed = engine.timed_repetition(program, plan, buffers, "eager")
-        clock.take("kernels", timed(lambda: call.report_progress(next(launched) / len(plan))))
-
-        def trace(largest: float) -> TracedPredecessors | None:
-            from fwtui.solver.device_predecessors import found_on_device
-
-            there = program.result(buffers, engine.stream)
-            return found_on_device(there, weights, facts, largest, engine, self.keep_on_device, clock)
-
-        return KernelDistances(side, side.unload(program, buffers), None if weights is None else trace)
 
     def choices(self, dtype: str | None) -> Iterator[Choice]:
         """Yield the data types to try, or only the requested one. Raises Refused if it cannot hold the weights."""
@@ -159,12 +141,11 @@ class SolverGraph(ABC):
         """Load the graph into a program."""
 
     @abstractmethod
-    def unload(self, program: Program, buffers: Buffers) -> Any:
-        """Return the distances as the program left them."""
+    def unload(self, program: Program, buffers: Buffers, far: float) -> tuple[Any, float, np.ndarray]:
+        """Return the distances as the program left them, the greatest absolute one, and their diagonal.
 
-    @abstractmethod
-    def look(self, distances: Any, far: float) -> tuple[float, np.ndarray]:
-        """Return the greatest absolute distance, and the diagonal; zeros may replace a diagonal without negative cells."""
+        Zeros may replace a diagonal without negative cells.
+        """
 
     @abstractmethod
     def escaped(self, distances: Any, far: float) -> bool:

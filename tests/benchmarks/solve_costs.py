@@ -1,11 +1,9 @@
 """Time of `solve` outside its kernels; times on a GPU need an NVIDIA GPU.
 
-python tests/benchmarks/solve_costs.py paths [N]             predecessors beside distances; 16384 unless given
 python tests/benchmarks/solve_costs.py streaming [N [GIB]]   with so much device memory, and in core; 32768 and 3 unless given
 python tests/benchmarks/solve_costs.py split [N]             stages of `fwtui solve` and of a warm solve(); 4096 unless given
 
-Weights decide how long the search for predecessors takes: how many arcs are shortest paths, whether two lengths share a word, and
-whether sums are rounded. A benchmark, not a test: it asserts nothing.
+A benchmark, not a test: it asserts nothing.
 """
 
 import cProfile
@@ -26,39 +24,6 @@ from fwtui.graphs.graph import EdgeFacts
 from fwtui.solver import choose
 from fwtui.solver.call import Call
 from fwtui.solver.host_graph import HostGraph
-from fwtui_kernels.paths import predecessors
-
-CASES = (
-    ("int32", 100, 1),
-    ("int32", 100, 1000),
-    ("int32", 1000, 1),
-    ("float32", 100, 256),
-    ("int16", 100, 1),
-    ("int16", 100, 20),
-)
-
-
-def paths(n: int) -> None:
-    """Dense graphs: whole weights from 1 up to a greatest times a factor, and real ones between 0 and 1."""
-    for dtype, high, times in CASES:
-        weights = np.random.default_rng(1).integers(1, high + 1, (n, n)).astype(np.int32) * np.int32(times)
-        np.fill_diagonal(weights, 0)
-        _tell(f"{dtype} 1..{high} x {times}", weights, dtype)
-    _tell("float32, rounded", 1 - np.random.default_rng(1).random((n, n), np.float32), "float32")
-
-
-def _tell(name: str, weights: np.ndarray, dtype: str) -> None:
-    usual = predecessors.FEW
-    for way, few in (("", usual), (", by the product whatever", 0)):
-        predecessors.FEW = few
-        result: Any = None
-        for _ in range(2):  # the first one compiles
-            result = None
-            result = solve(weights, predecessors=True, dtype=dtype)
-        spent = result.stats.seconds
-        times = 1 + spent["paths"] / spent["kernels"]
-        print(f"{name} {result.stats.kernel}{way}: {_stages(spent)}; with predecessors {times:.2f} times")
-    predecessors.FEW = usual
 
 
 def _turned_rows(n: int) -> np.ndarray:
@@ -138,9 +103,7 @@ def _stages(seconds: Any) -> str:
 
 if __name__ == "__main__":
     kind, numbers = sys.argv[1:2], [float(word) for word in sys.argv[2:]]
-    if kind == ["paths"]:
-        paths(int((numbers or [16384])[0]))
-    elif kind == ["streaming"]:
+    if kind == ["streaming"]:
         size, memory = (numbers + [32768, 3][len(numbers) :])[:2]
         streaming(int(size), memory)
     elif kind == ["split"]:

@@ -1,10 +1,63 @@
-"""The symbolic factorization of a sparse graph: its elimination tree, groups of vertices, and the vertices above each group."""
+"""The symbolic factorization of a sparse graph: adjacency, elimination tree, groups of vertices, and the vertices above each."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from fwtui_kernels.compiled.locked_njit import njit
+from fwtui_kernels.plan import NO_EDGE
+
+
+class Neighbours(NamedTuple):
+    """Arcs both ways: the neighbours of vertex v, ascending, are begins[v] : begins[v + 1] of `others`."""
+
+    begins: np.ndarray
+    others: np.ndarray
+    there: np.ndarray  # the least weight of an arc from v to the neighbour; no edge of its type if there is none
+    back: np.ndarray  # weight of the arc from the neighbour to v
+
+
+def neighbours(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray, dtype: str) -> Neighbours:
+    """Return the arcs vertex by vertex, the least of parallel ones; self-loops only if negative, no arc of infinite weight."""
+    no_edge = np.dtype(dtype).type(NO_EDGE[dtype])
+    return Neighbours(*_both_ways(n, sources, targets, weights, no_edge))
+
+
+@njit(cache=True)
+def _both_ways(n, sources, targets, weights, no_edge):
+    count, number = len(sources), type(no_edge)
+    # an arc has two halves: `arc` at its source and `count + arc` at its target. They are sorted by the other end, then by vertex
+    first = np.zeros(n + 1, np.int64)
+    for arc in range(count):
+        first[sources[arc] + 1] += 1
+        first[targets[arc] + 1] += 1
+    first = np.cumsum(first)
+    by_other, halves, at = np.empty(2 * count, np.int64), np.empty(2 * count, np.int64), first.copy()
+    for half in range(2 * count):
+        other = targets[half] if half < count else sources[half - count]
+        by_other[at[other]] = half
+        at[other] += 1
+    at = first.copy()
+    for half in by_other:
+        vertex = sources[half] if half < count else targets[half - count]
+        halves[at[vertex]] = half
+        at[vertex] += 1
+    begins, others, filled = np.zeros(n + 1, np.int64), np.empty(2 * count, np.int32), 0
+    there, back = np.full(2 * count, no_edge), np.full(2 * count, no_edge)
+    for vertex in range(n):
+        for half in halves[first[vertex] : first[vertex + 1]]:
+            out, arc = half < count, half % count
+            other, weight = targets[arc] if out else sources[arc], weights[arc]
+            if weight < np.inf and (other != vertex or weight < 0):
+                if filled == begins[vertex] or others[filled - 1] != other:
+                    others[filled] = other
+                    filled += 1
+                side = there if out else back
+                side[filled - 1] = min(side[filled - 1], number(weight))
+        begins[vertex + 1] = filled
+    return begins, others[:filled].copy(), there[:filled].copy(), back[:filled].copy()
 
 
 @njit(cache=True)

@@ -52,18 +52,21 @@ def ordered(
     `metis` the time of METIS for one vertex, also in relaxations. METIS runs if it is installed and if half of the
     relaxations, which its separators save at most on meshes and road maps, would take longer than METIS.
     """
-    arcs = arcs_of(graph) if isinstance(graph, np.ndarray) else shortest_arcs(shape.n, *graph)
-    if len(arcs.sources) > MAX_DEGREE * shape.n or shape.n < 4 * shape.tile:
+    sources, targets, weights = arcs_of(graph) if isinstance(graph, np.ndarray) else graph
+    if len(sources) > MAX_DEGREE * shape.n or shape.n < 4 * shape.tile:
         return shape
     from fwtui_kernels.compiled import trees  # imports numba
     from fwtui_kernels.parts.dissection import dissect
 
-    begins, others, directed = neighbours(shape.n, arcs)
+    near = trees.neighbours(shape.n, sources, targets, weights, "float64")
+    begins, others, directed = near.begins, near.others, not np.array_equal(near.there, near.back)
+    there = np.isfinite(near.there)
+    arcs = Arcs(*(part[there] for part in (np.repeat(np.arange(shape.n), np.diff(begins)), others, near.there)))
     best, least = shape, (-(-shape.n // shape.tile) * launch * 3 + shape.n**3) / MIN_GAIN
     for by_metis in (False, True):
         if by_metis and (least < 2 * metis * shape.n or not metis_installed()):
             break
-        vertices = ordered_by_metis(begins, others) if by_metis else dissect(begins.astype(np.int64), others, DISSECTED).vertices
+        vertices = ordered_by_metis(begins, others) if by_metis else dissect(begins, others, DISSECTED).vertices
         parents, sizes = trees.elimination_tree(begins, others, vertices, inverse(vertices))
         # a subtree of up to `leaf` tiles is a leaf, and a separator of up to `small` vertices is merged into its parent
         for leaf, small in product(LEAVES, (0, shape.tile // 2)):
@@ -103,7 +106,7 @@ def numbered(group: np.ndarray, above: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return numbers[group], numbers[above[used]]
 
 
-def arcs_of(matrix: np.ndarray) -> Arcs:
+def arcs_of(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the arcs of a matrix. The search stops once the matrix has more arcs than `ordered` accepts."""
     n, no_edge = len(matrix), matrix.dtype.type(NO_EDGE[matrix.dtype.name])
     rows = max(1, CELLS // n)
@@ -114,38 +117,7 @@ def arcs_of(matrix: np.ndarray) -> Arcs:
         if sum(map(len, found)) > (MAX_DEGREE + 1) * n:
             break
     sources, targets = np.divmod(np.concatenate(found), n)
-    return _useful(Arcs(sources, targets, matrix[sources, targets]))
-
-
-def shortest_arcs(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> Arcs:
-    """Return the arcs in order, without all but the shortest one of parallel arcs."""
-    keys = sources.astype(np.int64) * n + targets
-    if not (np.diff(keys) > 0).all():
-        by_key = np.lexsort((weights, keys))
-        by_key = by_key[np.diff(keys[by_key], prepend=-1) != 0]
-        sources, targets, weights = sources[by_key], targets[by_key], weights[by_key]
-    return _useful(Arcs(sources, targets, weights))
-
-
-def _useful(arcs: Arcs) -> Arcs:
-    """Drop arcs of infinite weight, and self-loops that are not negative cycles."""
-    useful = ((arcs.sources != arcs.targets) | (arcs.weights < 0)) & (arcs.weights < np.inf)
-    return Arcs(*(part[useful] for part in arcs))
-
-
-def neighbours(n: int, arcs: Arcs) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Return the symmetric adjacency structure (CSR row starts and columns, without the diagonal), and whether the graph is
-    directed: some arc has no reverse arc of the same weight.
-    """
-    keys = arcs.sources.astype(np.int64) * n + arcs.targets
-    back = arcs.targets.astype(np.int64) * n + arcs.sources
-    by_back = np.argsort(back)
-    directed = not (np.array_equal(keys, back[by_back]) and np.array_equal(arcs.weights, arcs.weights[by_back]))
-    both = np.union1d(keys, back) if directed else keys
-    sources, targets = np.divmod(both, n)
-    off_diagonal = sources != targets
-    sources, targets = sources[off_diagonal], targets[off_diagonal]
-    return np.searchsorted(sources, np.arange(n + 1)).astype(np.int32), targets.astype(np.int32), directed
+    return sources, targets, matrix[sources, targets]
 
 
 def ordered_by_metis(begins: np.ndarray, others: np.ndarray) -> np.ndarray:

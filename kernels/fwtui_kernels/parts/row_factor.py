@@ -17,6 +17,7 @@ from fwtui_kernels.compiled import trees
 from fwtui_kernels.compiled.cpu_tiles import SMALL, pack, relax, solve_tile
 from fwtui_kernels.compiled.cpu_vectors import ROWS, width_of
 from fwtui_kernels.compiled.locked_njit import njit
+from fwtui_kernels.compiled.trees import Neighbours
 from fwtui_kernels.parts import ordering
 from fwtui_kernels.parts.dissection import Dissection
 from fwtui_kernels.plan import NO_EDGE
@@ -25,15 +26,6 @@ UNIT = 32  # cells to whose multiples a front's side is padded; no vector block 
 DEEP = 64  # pivots of a step if all cores work on one front
 MAX_ROWS = 64  # rows of a task of the descent; its part of the factor is packed once for all of them
 FIRST, SIZE, ABOVE, DEPTH, CLOSED, SIDE, CELLS, PARENT, CHILD, SIBLING = range(10)  # columns of `nodes`
-
-
-class Neighbours(NamedTuple):
-    """Arcs both ways: the neighbours of vertex v, ascending, are begins[v] : begins[v + 1] of `others`."""
-
-    begins: np.ndarray
-    others: np.ndarray
-    there: np.ndarray  # the least weight of an arc from v to the neighbour; no edge of its type if there is none
-    back: np.ndarray  # weight of the arc from the neighbour to v
 
 
 class Tree(NamedTuple):
@@ -53,76 +45,10 @@ class Tree(NamedTuple):
         return float((closed * side**2).sum()), float((closed * self.nodes[:, DEPTH]).sum())
 
 
-def neighbours(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray, dtype: str) -> Neighbours:
-    """Return the arcs vertex by vertex, the least of parallel ones; self-loops only if negative, no arc of infinite weight."""
-    no_edge = np.dtype(dtype).type(NO_EDGE[dtype])
-    return Neighbours(*_both_ways(n, sources, targets, weights, no_edge))
-
-
-@njit(cache=True)
-def _both_ways(n, sources, targets, weights, no_edge):
-    count, number = len(sources), type(no_edge)
-    begins_in = np.zeros(n + 1, np.int64)
-    for arc in range(count):
-        begins_in[targets[arc] + 1] += 1
-    begins_in = np.cumsum(begins_in)
-    at, by_target = begins_in[:-1].copy(), np.empty(count, np.int64)
-    for arc in range(count):
-        by_target[at[targets[arc]]] = arc
-        at[targets[arc]] += 1
-    # a stable sort by the other end: each row ascends
-    begins_out = np.zeros(n + 1, np.int64)
-    for arc in range(count):
-        begins_out[sources[arc] + 1] += 1
-    begins_out = np.cumsum(begins_out)
-    at = begins_out[:-1].copy()
-    out, out_weights = np.empty(count, np.int32), np.empty(count, weights.dtype)
-    for place in range(count):
-        arc = by_target[place]
-        out[at[sources[arc]]] = targets[arc]
-        out_weights[at[sources[arc]]] = weights[arc]
-        at[sources[arc]] += 1
-    at = begins_in[:-1].copy()
-    into, in_weights = np.empty(count, np.int32), np.empty(count, weights.dtype)
-    for vertex in range(n):
-        for place in range(begins_out[vertex], begins_out[vertex + 1]):
-            other = out[place]
-            into[at[other]] = vertex
-            in_weights[at[other]] = out_weights[place]
-            at[other] += 1
-    begins, filled = np.zeros(n + 1, np.int64), 0
-    others = np.empty(2 * count, np.int32)
-    there, back = np.full(2 * count, no_edge), np.full(2 * count, no_edge)
-    for vertex in range(n):
-        one, one_end = begins_out[vertex], begins_out[vertex + 1]
-        two, two_end = begins_in[vertex], begins_in[vertex + 1]
-        while one < one_end or two < two_end:
-            first = out[one] if one < one_end else n
-            second = into[two] if two < two_end else n
-            other = min(first, second)
-            used = False
-            while one < one_end and out[one] == other:
-                if out_weights[one] < np.inf and (other != vertex or out_weights[one] < 0):
-                    there[filled] = min(there[filled], number(out_weights[one]))
-                    used = True
-                one += 1
-            while two < two_end and into[two] == other:
-                if in_weights[two] < np.inf and (other != vertex or in_weights[two] < 0):
-                    back[filled] = min(back[filled], number(in_weights[two]))
-                    used = True
-                two += 1
-            if used:
-                others[filled] = other
-                filled += 1
-        begins[vertex + 1] = filled
-    return begins, others[:filled].copy(), there[:filled].copy(), back[:filled].copy()
-
-
 def metis_dissection(begins: np.ndarray, others: np.ndarray, leaf: int) -> Dissection:
     """Dissect by METIS; subtrees of at most `leaf` vertices become one supernode."""
-    narrow = begins.astype(np.int32)
-    vertices = ordering.ordered_by_metis(narrow, others)
-    parents, sizes = trees.elimination_tree(narrow, others, vertices, ordering.inverse(vertices))
+    vertices = ordering.ordered_by_metis(begins, others)
+    parents, sizes = trees.elimination_tree(begins, others, vertices, ordering.inverse(vertices))
     numbers, above = ordering.numbered(*trees.grouped(parents, sizes, leaf, leaf // 4))
     firsts = np.concatenate([[0], np.cumsum(np.bincount(numbers))])
     return Dissection(vertices[np.argsort(numbers, kind="stable")], firsts, above.astype(np.int64))
@@ -254,13 +180,9 @@ def _close_on_all_cores(front, pivots, width, narrow):
             relax(front, top, 0, front, top, base, strips, rows, deep, side, width, 0)
 
 
-def least_loop(tree: Tree, cells: np.ndarray) -> float:
-    """Return the least cell on the diagonals of the fronts: negative if, and only if, there is a negative cycle."""
-    return float(_least_loop(cells, tree.nodes))
-
-
 @njit(cache=True)
-def _least_loop(cells, nodes):
+def least_loop(cells, nodes):
+    """Return the least cell on the diagonals of the fronts: negative if, and only if, there is a negative cycle."""
     least = 0.0
     for number in range(len(nodes)):
         front = front_of(cells, nodes[number])
@@ -288,30 +210,13 @@ def rows_from(
     numbers = np.searchsorted(tree.nodes[:, FIRST], starts, "right") - 1
     farthest, escaped = np.zeros(len(room)), np.zeros(len(room), np.bool_)
     no_edge, width = cells.dtype.type(NO_EDGE[cells.dtype.name]), width_of(cells.itemsize, UNIT)
-    _rows_from(cells, *tree[:4], *near[:3], room, starts, numbers, out, no_edge, far, width, farthest, escaped)
+    _rows_from(cells, tree[:4], near[:3], room, starts, numbers, out, no_edge, far, width, farthest, escaped)
     return float(farthest.max()), bool(escaped.any())
 
 
 @njit(cache=True, parallel=True)
-def _rows_from(
-    cells,
-    nodes,
-    above,
-    vertices,
-    ranks,
-    begins,
-    others,
-    there,
-    room,
-    starts,
-    numbers,
-    out,
-    no_edge,
-    far,
-    width,
-    farthest,
-    escaped,
-):
+def _rows_from(cells, tree, near, room, starts, numbers, out, no_edge, far, width, farthest, escaped):
+    (nodes, above, vertices, ranks), (begins, others, there) = tree, near
     tasks, rows, n = room.shape
     for task in prange(tasks):
         low, high = task * rows, min(len(starts), (task + 1) * rows)

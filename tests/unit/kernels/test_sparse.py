@@ -12,9 +12,10 @@ from sparse_graphs import WITHOUT, distances, graph, right
 from fwtui.experiment.experiment import KINDS
 from fwtui.graphs.graph import graph_of
 from fwtui_kernels import registry
+from fwtui_kernels.compiled.trees import neighbours
 from fwtui_kernels.parts.dissection import dissect
 from fwtui_kernels.parts.elimination import at_once, in_rounds, relaxations, work
-from fwtui_kernels.parts.ordering import metis_installed, neighbours, ordered, shortest_arcs
+from fwtui_kernels.parts.ordering import metis_installed, ordered
 from fwtui_kernels.plan import NO_EDGE, EliminationOrder, Level, Rect, Shape, Supernode
 
 CPU = registry()["sparse-cpu"]
@@ -184,8 +185,7 @@ STAR = np.stack([np.zeros_like(LEAVES), LEAVES], 1)
 )
 def test_a_dissection_separates_what_is_beside_it(pairs: np.ndarray) -> None:
     n = 300
-    begins, others, _ = neighbours(n, shortest_arcs(n, *arcs_between(pairs)))
-    vertices, firsts, parents = dissect(begins.astype(np.int64), others, 8)
+    vertices, firsts, parents = dissect(*neighbours(n, *arcs_between(pairs), "int32")[:2], 8)
     assert sorted(vertices.tolist()) == list(range(n)) and firsts[-1] == n
     node_of = np.empty(n, int)
     node_of[vertices] = np.repeat(np.arange(len(parents)), np.diff(firsts))
@@ -200,3 +200,13 @@ def test_metis_orders_if_half_of_the_work_takes_longer() -> None:
     matrix, shape = graph(kind="road", n=400).matrix, Shape(400, 16, "int32")
     by_searches, by_metis = (ordered(shape, matrix, launch=0, metis=metis, eliminated=at_once) for metis in (WITHOUT, 0))
     assert metis_installed() and relaxations(by_metis) < relaxations(by_searches)
+
+
+def test_a_tree_with_hubs_is_cut_at_its_hubs() -> None:
+    n, rng, ends = 2000, np.random.default_rng(1), [0]
+    for vertex in range(1, n):  # preferential attachment
+        ends += [int(rng.choice(ends)), vertex]
+    tree = ordered(
+        Shape(n, 16, "int32"), arcs_between(np.reshape(ends[1:], (-1, 2))), launch=0, metis=WITHOUT, eliminated=at_once
+    )
+    assert relaxations(tree) < 13 * n**2, "level sets alone need 40"

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
+from path_checks import check_paths
 from pretending import Pretend
 from scipy.sparse.csgraph import NegativeCycleError, johnson
 
-from fwtui import solve
+from fwtui import shortest_path, solve
 from fwtui.__main__ import main
 from fwtui.common.errors import Failed, Refused
 from fwtui.experiment.experiment import Experiment
@@ -237,18 +238,25 @@ def arcs(n: int, **asked: Any) -> scipy.sparse.csr_array:
     return scipy.sparse.csr_array(np.where(np.isinf(graph), 0, graph))
 
 
+GRIDS = [({"kind": "grid"}, False), ({"kind": "grid", "negative": 0.3}, True)]
+
+
 @pytest.mark.parametrize(
-    "asked", [{"kind": "road"}, pytest.param({"kind": "grid", "negative": 0.3}, marks=pytest.mark.slow)], ids=str
+    ("asked", "directed"), [({"kind": "road"}, True), *(pytest.param(*grid, marks=pytest.mark.slow) for grid in GRIDS)], ids=str
 )
-def test_a_graph_with_small_separators_is_ordered(asked: dict[str, Any]) -> None:
-    graph = arcs(MIN_SPARSE, **asked)
+def test_a_graph_with_small_separators_is_ordered(asked: dict[str, Any], directed: bool) -> None:
+    weights = matrix(MIN_SPARSE, **asked)
+    weights = weights if directed else np.minimum(weights, weights.T)
+    graph = scipy.sparse.csr_array(np.where(np.isinf(weights), 0, weights))
     found = solve(graph, predecessors=True, dtype="float32")  # in which its kernel is compiled for other tests
     assert found.stats.kernel == "sparse-cpu" and "fewer relaxations than a dense graph" in found.stats.reason
     assert found.stats.relaxations < MIN_SPARSE**3 / 4
-    some = [0, 100, 2047]
+    some = range(0, MIN_SPARSE, 20)
     np.testing.assert_array_equal(found.distances[some], johnson(graph, indices=some).astype(found.distances.dtype))
-    path = found.path(100, 2047)
-    assert sum(graph[i, j] for i, j in pairwise(path)) == found.distances[100, 2047]
+    assert found.predecessors is not None
+    check_paths(weights, found.distances, found.predecessors, some)
+    if asked["kind"] == "grid":
+        check_paths(weights, *shortest_path(graph, return_predecessors=True), some)
 
 
 def test_without_small_separators_and_where_a_kernel_is_named_the_plan_is_dense() -> None:
