@@ -206,7 +206,6 @@ def test_a_tree_with_hubs_is_cut_at_its_hubs() -> None:
     n, rng, ends = 2000, np.random.default_rng(1), [0]
     for vertex in range(1, n):  # preferential attachment
         ends += [int(rng.choice(ends)), vertex]
-    tree = ordered(
-        Shape(n, 16, "int32"), arcs_between(np.reshape(ends[1:], (-1, 2))), launch=0, metis=WITHOUT, eliminated=at_once
-    )
+    arcs, shape = arcs_between(np.reshape(ends[1:], (-1, 2))), Shape(n, 16, "int32")
+    tree = ordered(shape, arcs, launch=0, metis=WITHOUT, eliminated=at_once)
     assert relaxations(tree) < 13 * n**2, "level sets alone need 40"
