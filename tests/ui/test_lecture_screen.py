@@ -219,6 +219,8 @@ async def test_cue_cards_are_presented_one_by_one_until_the_end(lecture: FwtuiAp
         text = await press(pilot, "space", "right")
         assert "3 of 9" in text and shades(lecture, "pointed") == {"meters"}
         assert {"phases", "history"} <= shades(lecture, "dimmed") and "card" not in shades(lecture, "dimmed")
+        rows = (strips(lecture.screen)[y] for y in range(table.region.y, table.region.bottom))
+        assert all(legible(segment) for row in rows for segment in row if segment.text.strip()), "dimmed, and legible"
         assert "i guess space answer" in text and "┗━┫┃ ┃ ━┫" not in text
         text = await press(pilot, "space")
         assert "3 of 9" in text and "┗━┫┃ ┃ ━┫" in text and "space next" in text, "the first space answers, in large digits"
@@ -258,15 +260,6 @@ def test_dim_text_is_legible_in_each_theme(dashboard: FwtuiApp, name: str) -> No
             assert legible(dimmed) and dimmed.style != style, (key, ground)
 
 
-async def test_a_dimmed_panel_is_legible(lecture: FwtuiApp) -> None:
-    async with opened(lecture) as pilot:
-        await at(pilot, 2, "P")
-        lines = [[*strip] for strip in strips(lecture.screen)]
-        table = lecture.screen.query_one("HistoryTable")
-        dimmed = [one for y in range(table.region.y, table.region.bottom) for one in lines[y] if one.text.strip()]
-        assert table.ancestors[0].has_class("-dimmed") and dimmed and all(map(legible, dimmed))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["lecture-tiles", "lecture-own-kernel", "h200-sparse-grid"])
 async def test_a_card_of_a_run_that_begins_shows_its_source_or_its_plan(name: str) -> None:
@@ -274,9 +267,8 @@ async def test_a_card_of_a_run_that_begins_shows_its_source_or_its_plan(name: st
     async with opened(app) as pilot:
         for keys in ((), ("P",)):
             await press(pilot, *keys)
-            player = playback_of(app).player
             beginnings = 0
-            for number in range(1, player.count(events.Marker)[1] + 1):
+            for number in range(1, playback_of(app).player.count(events.Marker)[1] + 1):
                 text, run = await at(pilot, number), view_of(app).run
                 assert "no time yet" not in text
                 if run is not None and run.state == "running":
