@@ -51,12 +51,9 @@ async def settled(pilot: Pilot[None], *keys: str) -> str:
 
 async def proceed(pilot: Pilot[None], *keys: str) -> None:
     """Press keys, and let the session go on."""
-    app = pilot.app
-    assert isinstance(app, FwtuiApp)
-    await pilot.press(*keys)
-    await until(pilot, lambda: not len(app.inputs))
-    await pilot.pause()
-    app.tick()
+    await press(pilot, *keys)
+    assert isinstance(pilot.app, FwtuiApp)
+    pilot.app.tick()
     await pilot.pause()
     await pilot.pause()  # the table lays itself out when idle
 

@@ -119,6 +119,8 @@ class WebServer(Server):
                 if message.type == WSMsgType.TEXT:
                     await asyncio.wait_for(self._pass_on(message.json(), visit, page), REQUEST_SECONDS)
         except (OSError, TypeError, ValueError, RecursionError):  # a bad message, a process that cannot start or stalls
+            if not page.prepared:  # a bad handshake
+                raise web.HTTPBadRequest from None
             await page.close()
         finally:
             with suppress(TimeoutError, asyncio.TimeoutError):

@@ -146,6 +146,7 @@ OF_STRANGERS = [
     *((get(path, HERE, "Origin: http://127.0.0.1:1"), 403) for path in ("/", "/ws", "/static/js/textual.js")),
     *((get("/", HERE, f"Origin: {other}"), 403) for other in ("null", "http://[::1", "https://HERE")),
     (get("/ws", HERE), 400),
+    (get("/ws", HERE, "Upgrade: websocket", "Connection: upgrade", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: \xff"), 400),
     *((get(path, HERE), 404) for path in ("/static//etc/passwd", "/static/../../etc/passwd", "/static/%2e%2e/%2e%2e/etc/passwd")),
     *((get(f"/static/{name}", HERE), 404) for name in ("a" * 7000, "%00", "%ff" * 300, "a/" * 2000)),
     (get("/static/", HERE), 403),
