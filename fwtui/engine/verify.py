@@ -25,7 +25,7 @@ _GRAPHS = 64
 
 
 class VerifierFinding(NamedTuple):
-    """A verdict, in the values of events.Verdict."""
+    """The verdict of a verification, with the values that events.Verdict stores."""
 
     verdict: str  # "verified" | "wrong" | "out of range" | "unverified" | "negative cycle"
     how: str

@@ -30,7 +30,7 @@ def cycle_or_potentials(matrix: np.ndarray) -> tuple[tuple[int, ...], np.ndarray
 
 
 def cycle_or_heights(graph: Adjacency) -> tuple[tuple[int, ...], np.ndarray]:
-    """Compute heights of a graph as given: negated potentials, w(i, j) + heights[i] - heights[j] >= 0."""
+    """Return a negative cycle, else () and heights: negated potentials, w(i, j) + heights[i] - heights[j] >= 0."""
 
     def relax(distance: np.ndarray, predecessor: np.ndarray) -> bool:
         before = distance.copy()

@@ -13,7 +13,7 @@ _POWERS = {(1 << bits) - less for bits in (7, 8, 15, 16, 24, 30, 31, 32, 53, 62,
 _DECIMAL = {10**digits - less for digits in range(3, 39) for less in (0, 1)}  # 999, 1000, 9999 ...
 _REPEATED = {0x3F3F3F3F, 0x7F7F7F7F, 0x3FFFFFFF, 0x3F3F3F3F3F3F3F3F, 0x7F7F7F7F7F7F7F7F}  # values that memset writes
 _FLOATS = {float(np.finfo(kind).max) for kind in (np.float32, np.float64)}
-_USUAL = {float(value) for value in _POWERS | _DECIMAL | _REPEATED} | _FLOATS
+_MARKERS = {float(value) for value in _POWERS | _DECIMAL | _REPEATED} | _FLOATS
 
 
 def likely_no_edge(graph: GivenGraph) -> int | float | None:
@@ -33,13 +33,13 @@ def likely_no_edge(graph: GivenGraph) -> int | float | None:
 
 
 def _may_mean_none(weights: np.ndarray) -> bool:
-    """Return whether the greatest weight is a usual marker, or so large that it may be another one."""
+    """Return whether the greatest weight is a common marker, or so large that it may be another one."""
     greatest = float(weights.max(initial=0))
-    return weights.size > 1 and (greatest in _USUAL or _MIN_SPREAD <= greatest < np.inf)
+    return weights.size > 1 and (greatest in _MARKERS or _MIN_SPREAD <= greatest < np.inf)
 
 
 def _likely(weights: np.ndarray) -> int | float | None:
-    """Return the greatest weight if it is a usual marker in most cells or far above the others, or both for any number."""
+    """Return the greatest weight if it is a common marker in most cells or far above the others, or both for any number."""
     if not _may_mean_none(weights):
         return None
     greatest = weights.max()
@@ -47,6 +47,6 @@ def _likely(weights: np.ndarray) -> int | float | None:
     count = len(weights) - len(others)
     if not len(others) or count < _MIN_CELLS:
         return None
-    signs = float(greatest) in _USUAL
+    signs = float(greatest) in _MARKERS
     signs += float(greatest) >= _MIN_SPREAD * max(1.0, float(np.abs(others).max()))
     return greatest.item() if signs + (count > _MIN_SHARE * len(weights)) >= 2 else None

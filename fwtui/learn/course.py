@@ -162,7 +162,7 @@ def _step(path: Path, before: Sequence[CourseStep]) -> CourseStep:
 def _read(path: Path, file: str) -> StepFile:
     try:
         if path.stat().st_size > LARGEST_FILE:
-            raise Refused(f"{file} is larger than {LARGEST_FILE // 1024} KiB; a step is one text and one question")
+            raise Refused(f"{file} is larger than {LARGEST_FILE // 1024} KiB, the limit for a step; shorten its text")
         return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), StepFile)
     except OSError as error:
         raise Refused(f"{file} cannot be read: {os_error_reason(error)}; check its permissions") from None

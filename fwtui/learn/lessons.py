@@ -198,7 +198,7 @@ def session_path(folder: Path, name: str) -> Path:
     return stems[dated[-1]]
 
 
-def recorded_words(cited: ComparedRun) -> str:
+def describe_recorded(cited: ComparedRun) -> str:
     """Describe the recorded run: Katz-Kider, n 4096, recorded on NVIDIA H200, 2026-11-20."""
     header = cited.model.header
     day = f", {sanitise(header.created[:10])}" if header is not None and header.created else ""

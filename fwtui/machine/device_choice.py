@@ -86,9 +86,9 @@ def check_gpus_exist(devices: tuple[RankDevice, ...], count: int, reason: str) -
     """Raise NoGpu if one of the GPUs does not exist on this machine."""
     for place in devices:
         if not place.host and place.gpu is not None and place.gpu >= count:
-            found_words = f"{count} found" if count else reason
+            found_text = f"{count} found" if count else reason
             raise NoGpu(
-                f"GPU {place.gpu} of devices {format_devices(devices)} was not found ({found_words}); choose others, or cpu,cpu"
+                f"GPU {place.gpu} of devices {format_devices(devices)} was not found ({found_text}); choose others, or cpu,cpu"
             )
 
 

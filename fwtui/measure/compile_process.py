@@ -103,23 +103,21 @@ def _check_limits(op: Any, step: Any, code: Any, request: CompileRequest) -> Non
     source = function.source if hasattr(function, "source") else Path(function.py_func.__code__.co_filename)
     name = function.name if hasattr(function, "name") else function.py_func.__name__
     if threads > MAX_THREADS or threads < 1:
-        complaint_words = (
-            f"{name} is launched with blocks of {op.block[0]} x {op.block[1]} threads; a block has 1 to {MAX_THREADS}"
-        )
-        raise at_function(source, name, complaint_words)
+        complaint = f"{name} is launched with blocks of {op.block[0]} x {op.block[1]} threads; a block has 1 to {MAX_THREADS}"
+        raise at_function(source, name, complaint)
     fixed = shared - getattr(function, "dynamic", 0)
     most = max(STATIC_SHARED, has.shared_per_block) if has is not None else shared
     for needs, limit in ((fixed, STATIC_SHARED), (shared, most)):
         if needs > limit:
-            complaint_words = f"{name} takes {needs:,} bytes of shared memory per block; the maximum is {limit:,}"
-            raise at_function(source, name, complaint_words, "shared.array", "__shared__")
+            complaint = f"{name} takes {needs:,} bytes of shared memory per block; the maximum is {limit:,}"
+            raise at_function(source, name, complaint, "shared.array", "__shared__")
     fits = occupancy(request.capability, threads, registers, 0)
     if fits is not None and not fits.blocks:
         needs = f"{threads} threads of {registers} registers each"
-        complaint_words = (
+        complaint = (
             f"{name} is launched with {needs}, and a block has {has.registers_per_block if has else 0:,}; take fewer threads"
         )
-        raise at_function(source, name, complaint_words)
+        raise at_function(source, name, complaint)
     if hasattr(function, "source"):
         check_parameters(source, name, code.parameters, len(op.buffers(step.args)), len(step.args))
 

@@ -75,7 +75,7 @@ class LibraryEntry(SessionSummary):
 
     @property
     def stays(self) -> str:
-        """Return the reason why the user cannot change it; empty if there is none."""
+        """Return the reason why the user cannot change the session; empty if there is none."""
         return "" if self.own else "came with fwtui and cannot be changed"
 
     @property
@@ -320,10 +320,10 @@ def ordered(entries: Iterable[LibraryEntry], by: str) -> list[LibraryEntry]:
 def matching(entries: Iterable[LibraryEntry], query: str) -> list[LibraryEntry]:
     """Return the entries that contain all terms of the query, in name, title, machine, GPU, kernels, sizes, date or state."""
     terms = query.lower().split()
-    return [entry for entry in entries if all(word in _all_words(entry) for word in terms)]
+    return [entry for entry in entries if all(word in _searchable(entry) for word in terms)]
 
 
-def _all_words(entry: LibraryEntry) -> str:
+def _searchable(entry: LibraryEntry) -> str:
     sizes = " ".join(map(str, entry.sizes))
     texts = (entry.name, entry.title, entry.origin, entry.created, entry.machine, entry.gpu, *entry.kernels, sizes, entry.state)
     return " ".join(texts).lower()

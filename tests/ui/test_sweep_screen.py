@@ -26,7 +26,7 @@ from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.charts.figure import sign
 from fwtui.tui.frame.dialogs import FormScreen
-from fwtui.tui.sweep.live_screen import USUAL, LiveSweepScreen, SweepDraft
+from fwtui.tui.sweep.live_screen import DEFAULT_QUESTION, LiveSweepScreen, SweepDraft
 from fwtui.tui.sweep.map_and_curves import SHADES, DotPlot, HeatMap, HeatMapSubject, figure, legend
 from fwtui.tui.sweep.screen import RecordedSweepScreen
 from fwtui_kernels import registry
@@ -175,7 +175,7 @@ async def test_an_unverified_run_is_struck_and_the_form_takes_the_run_that_is_sh
 async def test_the_narrow_screen_edits_in_a_dialog_and_shows_curves_by_a_key(app: FwtuiApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         shown = await go(pilot, "e")
-        assert isinstance(app.screen, FormScreen) and "Within, s" in shown
+        assert isinstance(app.screen, FormScreen) and "Time budget, s" in shown
         shown = await go(pilot, "ctrl+r", ticks=40)
         assert "16 of 16" in shown and not app.screen.query_one("#lines").display
         shown = await go(pilot, "v", ticks=1)
@@ -339,7 +339,7 @@ def test_rows_of_a_sweep_are_what_differs(live: ScriptedLive) -> None:
     draft.set("question", "density")
     assert (draft.text("kernel"), draft.text("n")) == ("sparse-cpu,tiled-cpu", "2048")
     assert {cell.experiment.density for cell in draft.grid().order if cell.experiment} >= {0.00012, 0.008}
-    draft.set("question", USUAL)
+    draft.set("question", DEFAULT_QUESTION)
     assert draft.text("n") == "64..512" and draft.text("density") == "0.3"
     draft.take(Experiment(kernel="auto"))
     draft.set("question", "kind")
@@ -355,10 +355,10 @@ def test_a_kernel_file_in_the_form_is_checked_after_it_is_loaded(live: ScriptedL
     (tmp_path / "mine.py").write_text("")
     option = Option("depth", (1, 2), 1, "how deep")
     user_kernel_registry.install(replace(registry()["serial"], id="mine", options=(option,)), tmp_path / "mine.py")
-    draft.loaded("./mine.py", "mine")
+    draft.name_kernel("./mine.py", "mine")
     assert draft.text("kernel") == "serial,mine,none" and "there is no kernel 'none'" in draft.errors()["kernel"]
     draft.set("kernel", "serial")
-    draft.loaded(str(tmp_path / "mine.py"), "mine")
+    draft.name_kernel(str(tmp_path / "mine.py"), "mine")
     assert draft.text("kernel") == "serial,mine"
     draft.set("option-depth", "1,2")
     assert [e.options for e in (cell.experiment for cell in draft.grid().order) if e and e.kernel == "mine" and e.n == 64] == [

@@ -144,7 +144,7 @@ def _all(name: str, kernels: Sequence[Kernel]) -> list[str]:
     field = BY_NAME.get(name)
     if field is not None:
         if field.choices is None or name == DEVICES:
-            raise Refused(f"{name} has no list of all values; pass some, separated by commas")
+            raise Refused(f"{name} cannot be all; pass values, separated by commas")
         return [choice for kernel in kernels for choice in field.choices(kernel, False)]
     return [str(v) for kernel in kernels for o in kernel.options if o.name == name for v in o.values]
 

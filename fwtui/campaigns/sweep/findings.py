@@ -160,8 +160,8 @@ def find_crossover(model: Model, one: SweepSeries, other: SweepSeries, axis: str
     if clear_high is None or clear_low is None:
         n = high if clear_high is None else low
         verdict, why, _ = verdicts[n]
-        verdict_words = f"at {axis} = {axis_text(axis, n)} the comparison is {verdict}: {why}"
-        between = f"between {axis} = {axis_text(axis, low)} and {axis_text(axis, high)}, but {verdict_words}"
+        verdict_text = f"at {axis} = {axis_text(axis, n)} the comparison is {verdict}: {why}"
+        between = f"between {axis} = {axis_text(axis, low)} and {axis_text(axis, high)}, but {verdict_text}"
         return f"{late.name} may overtake {early.name} {between}"
     ends = clear_low, clear_high
     (theirs, ours), (theirs_after, ours_after) = (seconds[n] for n in ends)

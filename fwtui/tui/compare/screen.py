@@ -283,7 +283,7 @@ class CompareScreen(Frame):
         if found := ladders(self.view):
             self.open_dialog(LadderScreen(found, partial(offers, self.view)), partial(take, self), opener="climb")
         else:
-            self.show_message("a ladder needs verified runs of two kernels on one graph, the later kernel faster")
+            self.show_message("a ladder needs verified runs of two kernels on one graph, of which the later one is faster")
 
     def action_view(self) -> None:
         self.toggle_class("-curves")

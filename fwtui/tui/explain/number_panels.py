@@ -153,11 +153,11 @@ class CpuPanel(TextPanel[CpuSubject | None]):
             rows += hanging_indent(
                 "clock", CPU_LABEL, [f"{facts.clock_mhz:.0f} MHz, measured right after the repetitions"], width
             )
-        rows += hanging_indent("loop", CPU_LABEL, _loop_words(subject), width, most=5)
+        rows += hanging_indent("loop", CPU_LABEL, _loop_texts(subject), width, most=5)
         return [*rows, line(""), *_levels(subject, width)]
 
 
-def _loop_words(subject: CpuSubject) -> list[str]:
+def _loop_texts(subject: CpuSubject) -> list[str]:
     loop = subject.loop
     if loop is None:
         return ["machine code not available: it was not compiled on this machine"]

@@ -40,11 +40,11 @@ BAD = ("failed", "refused", "cancelled")
 class FilmClock:
     """Conversion between session time and film time, which shortens idle gaps and starts at the cut."""
 
-    def __init__(self, loaded: LoadedSession, cut: FilmCut):
-        self._player = Player(loaded.lines, cut.gap)
+    def __init__(self, session: LoadedSession, cut: FilmCut):
+        self._player = Player(session.lines, cut.gap)
         self._speed = cut.speed
-        self.begin = min(cut.begin or first_seconds(loaded.lines), loaded.duration)
-        self.end = min(max(cut.end, self.begin), loaded.duration)
+        self.begin = min(cut.begin or first_seconds(session.lines), session.duration)
+        self.end = min(max(cut.end, self.begin), session.duration)
         self._player.seek_time(self.begin)
         self._first = self._player.position
         self.duration = self.played(self.end)
@@ -63,7 +63,7 @@ class FilmClock:
 
 def capture(
     path: Path,
-    loaded: LoadedSession,
+    session: LoadedSession,
     size: tuple[int, int],
     place: str,
     look: Appearance,
@@ -72,30 +72,30 @@ def capture(
     small: bool = False,
 ) -> Film:
     """Return the film of a session, with `small` also in few and large letters; `report` gets the completed share (0 to 1)."""
-    ends = cut.end >= loaded.duration
+    ends = cut.end >= session.duration
     # the end is captured first, as render() shows it: no earlier moment has scrolled a panel
-    start = loaded.duration if ends else cut.begin
-    clock = FilmClock(loaded, cut)
+    start = session.duration if ends else cut.begin
+    clock = FilmClock(session, cut)
     wanted_screens = [
-        ScreensWanted(named(path), cells, place, look, start, tuple(moments(loaded, clock, rate)))
+        ScreensWanted(named(path), cells, place, look, start, tuple(moments(session, clock, rate)))
         for cells, rate in [(size, cut.rate), (SMALL, min(cut.rate, SMALL_RATE))][: 1 + small]
     ]
-    screens_at = [capture_screens(loaded, part, report) for part in wanted_screens]
+    screens_at = [capture_screens(session, part, report) for part in wanted_screens]
     if ends:
         for screens in screens_at:
             screens.lines[-1] = screens.first
-    model, recording = model_of(loaded.lines), Recording(named(path), loaded)
+    model, recording = model_of(session.lines), Recording(named(path), session)
     runs = [*model.runs.values()]
     visible = [r for r in runs[:MAX_RUNS] if r.started <= clock.end and (r.finished is None or r.finished >= clock.begin)]
-    markers = [line.event for line in loaded.lines if isinstance(line.event, events.Marker)]
+    markers = [line.event for line in session.lines if isinstance(line.event, events.Marker)]
     films = [
         Film(
             width=part.size[0],
             height=part.size[1],
             ground=_ground(screens),
             dark=screens.dark,
-            title=loaded.header.title or recording.name,
-            origin=recording.origin.removeprefix(f"{loaded.header.title} · "),
+            title=session.header.title or recording.name,
+            origin=recording.origin.removeprefix(f"{session.header.title} · "),
             problems=recording.problems,
             inks=screens.inks,
             rows=screens.rows,
@@ -111,7 +111,7 @@ def capture(
             numbers=frozenset(place for place, column in enumerate(columns_of(PRINTED)) if column.right),
             table=[printed(model, run) for run in runs[:MAX_RUNS]],
             warps=[*islice(_warps(runs), MAX_SAMPLED)],
-            left_out=tuple(_left_out(loaded, runs)),
+            left_out=tuple(_left_out(session, runs)),
         )
         for part, screens in zip(wanted_screens, screens_at, strict=True)
     ]
@@ -133,12 +133,12 @@ def _ground(screens: Screens) -> str:
     return grounds.most_common(1)[0][0]
 
 
-def moments(loaded: LoadedSession, clock: FilmClock, rate: float) -> list[CaptureMoment]:
+def moments(session: LoadedSession, clock: FilmClock, rate: float) -> list[CaptureMoment]:
     """Return the times of the frames: at the film's rate while something happens, at both ends of each run, and at markers.
 
     More than MAX_FRAMES are thinned evenly.
     """
-    player = Player(loaded.lines)
+    player = Player(session.lines)
     step = max(1 / rate, clock.duration / MAX_FRAMES)
     found = [CaptureMoment(clock.begin, 0.0, key=True)]
     index = player.index_at(clock.begin)
@@ -150,7 +150,7 @@ def moments(loaded: LoadedSession, clock: FilmClock, rate: float) -> list[Captur
             found.append(CaptureMoment(recorded, played))
     keys: list[CaptureMoment] = []
     markers = 0
-    for place, line in enumerate(loaded.lines):
+    for place, line in enumerate(session.lines):
         event, recorded = line.event, player.due(place)
         markers += isinstance(event, events.Marker)
         if not isinstance(event, KEYS) or not clock.within(recorded):
@@ -198,8 +198,8 @@ def _warps(runs: Iterable[Run]) -> Iterator[FilmWarps]:
             yield FilmWarps(run.id, f"run {run.id}, {run.title or run.experiment.kernel}: {reason}", lines)
 
 
-def _left_out(loaded: LoadedSession, runs: Sequence[Run]) -> Iterator[str]:
-    markers = sum(isinstance(line.event, events.Marker) for line in loaded.lines)
+def _left_out(session: LoadedSession, runs: Sequence[Run]) -> Iterator[str]:
+    markers = sum(isinstance(line.event, events.Marker) for line in session.lines)
     sampled = sum(bool(run.warps) for run in runs)
     for there, most, what in (
         (len(runs), MAX_RUNS, "runs"),

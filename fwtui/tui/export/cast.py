@@ -26,7 +26,7 @@ def cast(film: Film) -> str:
 def _events(film: Film) -> Iterator[tuple[float, str, str]]:
     labels = [(run.begin, f"run {run.run}: {run.title}") for run in film.runs]
     labels += [(stop.played, stop.cue.in_short) for stop in film.stops]
-    entries: list[tuple[float, str, str]] = [(round(played, 3), "m", sanitise(words)) for played, words in sorted(labels)]
+    entries: list[tuple[float, str, str]] = [(round(played, 3), "m", sanitise(label)) for played, label in sorted(labels)]
     before: Lines = ()
     for frame in film.frames:
         changed = [y for y, line in enumerate(frame.lines) if not before or before[y] != line]

@@ -157,12 +157,12 @@ def boxes(character: str) -> Sequence[Box]:
 def _lines(character: str) -> Sequence[Box]:
     """Return the boxes of a box-drawing character: a line from the middle to each side in its Unicode name."""
     name = unicodedata.name(character, "").removeprefix("BOX DRAWINGS ")
-    words = name.split()
-    if not set(words) <= {*_SIDES, "LIGHT", "HEAVY", "AND", "ARC"}:
+    name_parts = name.split()
+    if not set(name_parts) <= {*_SIDES, "LIGHT", "HEAVY", "AND", "ARC"}:
         return ()  # dashed, doubled or slanted
     arms: dict[str, int] = {}
     for clause in name.split(" AND "):
-        weights = [word for word in clause.split() if word in ("LIGHT", "HEAVY")] or [words[0]]
+        weights = [word for word in clause.split() if word in ("LIGHT", "HEAVY")] or [name_parts[0]]
         for word in clause.split():
             arms |= dict.fromkeys(_SIDES.get(word, ""), HEAVY if weights[0] == "HEAVY" else LIGHT)
     across, down = (max(arms.get(side, 0) for side in sides) for sides in ("lr", "ud"))

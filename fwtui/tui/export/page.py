@@ -38,7 +38,9 @@ def page(film: Film) -> str:
         version=escaped(__version__),
         title=escaped(film.title),
         origin=escaped(film.origin),
-        problems="".join(f'<p class="problem">This recording is incomplete: {escaped(words)}.</p>' for words in film.problems),
+        problems="".join(
+            f'<p class="problem">This recording is incomplete: {escaped(problem)}.</p>' for problem in film.problems
+        ),
         style=_part("page.css"),
         inks=style_sheet(*film.sizes),
         ground=film.ground,
@@ -55,7 +57,7 @@ def page(film: Film) -> str:
         runs="".join(_runs(film)),
         warps="".join(_warps(film)),
         cards=f'<section><h2>{title}</h2><ol id="stops">{cards}</ol></section>' if film.stops else "",
-        left_out="".join(f"<p>Only {escaped(words)} are shown.</p>" for words in film.left_out),
+        left_out="".join(f"<p>Only {escaped(part)} are shown.</p>" for part in film.left_out),
         film=_payload(film),
         script=script,
     )
@@ -130,21 +132,21 @@ def _share(film: Film, played: float) -> str:
 def _bars(film: Film) -> Iterator[str]:
     colours = _colours(film)
     for run in film.runs:
-        words = escaped(f"run {run.run}: {run.title}, {run.outcome}")
+        tooltip = escaped(f"run {run.run}: {run.title}, {run.outcome}")
         place = f"left:{_share(film, run.begin)};width:{_share(film, run.end - run.begin)}"
         colour = BAD if run.bad else colours[run.kernel]
         label = f"<span>{escaped(run.title)}</span>"
-        yield f'<a class="bar" tabindex="-1" href="#run={run.run}" title="{words}" style="{place};--run:{colour}">{label}</a>'
+        yield f'<a class="bar" tabindex="-1" href="#run={run.run}" title="{tooltip}" style="{place};--run:{colour}">{label}</a>'
 
 
 def _ticks(film: Film) -> Iterator[str]:
     for number, stop in enumerate(film.stops, 1):
-        words = escaped(f"marker {number}: {stop.cue.in_short}")
+        tooltip = escaped(f"marker {number}: {stop.cue.in_short}")
         kind = "tick asks" if stop.cue.asks else "tick"
         same = [n for n, other in enumerate(film.stops, 1) if other.played == stop.played]  # drawn next to each other
         side = PIN * (same.index(number) - (len(same) - 1) * (stop.played > film.duration / 2))
         left = f"calc({_share(film, stop.played)} + {side}px)"
-        yield f'<a class="{kind}" tabindex="-1" href="#marker={number}" title="{words}" style="left:{left}"></a>'
+        yield f'<a class="{kind}" tabindex="-1" href="#marker={number}" title="{tooltip}" style="left:{left}"></a>'
 
 
 def _runs(film: Film) -> Iterator[str]:
@@ -175,8 +177,8 @@ def _warps(film: Film) -> Iterator[str]:
         yield f'<details><summary>{escaped(one.summary)}</summary><div class="wide" tabindex="0">'
         yield f"<table><thead><tr>{head}</tr></thead><tbody>"
         for line in one.lines:
-            *words, text = map(escaped, line)
-            yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in words)}<td><code>{text}</code></td></tr>"
+            *facts, text = map(escaped, line)
+            yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in facts)}<td><code>{text}</code></td></tr>"
         yield "</tbody></table></div></details>"
 
 
@@ -196,10 +198,10 @@ def _question(stop: FilmStop, when: str) -> str:
     cue = stop.cue
     title = f"<h3>{escaped(cue.title)}</h3>" if cue.title and cue.body else ""
     lines = cue.lines or [cue.title]
-    words = " ".join(line for line in lines if not line.startswith(POINT))
+    text = " ".join(line for line in lines if not line.startswith(POINT))
     points = "".join(f"<li>{escaped(line.removeprefix(POINT))}</li>" for line in lines if line.startswith(POINT))
     panel = f"{PANELS[cue.panel]}: " if cue.panel else ""
-    return f"{title}<p>{when} {escaped(panel + words)}</p>" + (f"<ul>{points}</ul>" if points else "")
+    return f"{title}<p>{when} {escaped(panel + text)}</p>" + (f"<ul>{points}</ul>" if points else "")
 
 
 def _answer(stop: FilmStop) -> Iterator[str]:

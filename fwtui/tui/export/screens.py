@@ -66,13 +66,13 @@ class Screens(NamedTuple):
     answers: dict[int, tuple[QuestionAnswer | str | None, Lines]]  # by marker: the answer and its screen
 
 
-def capture_screens(loaded: LoadedSession, request: ScreensWanted, report: Callable[[float], None]) -> Screens:
+def capture_screens(session: LoadedSession, request: ScreensWanted, report: Callable[[float], None]) -> Screens:
     """Return the screens of the request; `report` gets the completed share (0 to 1) after each."""
-    return asyncio.run(_capture(loaded, request, report))
+    return asyncio.run(_capture(session, request, report))
 
 
-async def _capture(loaded: LoadedSession, request: ScreensWanted, report: Callable[[float], None]) -> Screens:
-    recording = Recording(request.name, loaded, start=request.start)
+async def _capture(session: LoadedSession, request: ScreensWanted, report: Callable[[float], None]) -> Screens:
+    recording = Recording(request.name, session, start=request.start)
     app = FwtuiApp(replay=recording, still=True, place=request.place, look=request.look)
     pool, lines = Pool(), list[Lines]()
     answers: dict[int, tuple[QuestionAnswer | str | None, Lines]] = {}
@@ -161,12 +161,12 @@ async def picture(
     path: Path, at: float | None, size: tuple[int, int], plain: bool, place: str, look: Appearance
 ) -> tuple[str, bool]:
     """Return a screen of the replay at `at` seconds (None: the end) as text or SVG, and whether the session is complete."""
-    loaded = reader.load(path, for_screen=True)
-    start = loaded.duration if at is None else at
-    app = FwtuiApp(replay=Recording(named(path), loaded, start=start), still=True, place=place, look=look)
+    session = reader.load(path, for_screen=True)
+    start = session.duration if at is None else at
+    app = FwtuiApp(replay=Recording(named(path), session, start=start), still=True, place=place, look=look)
     async with app.run_test(size=size) as pilot:
         await settle(app, pilot)
-        return screen_text(app) if plain else screen_svg(app), loaded.complete
+        return screen_text(app) if plain else screen_svg(app), session.complete
 
 
 async def settle(app: FwtuiApp, pilot: Pilot[None]) -> None:

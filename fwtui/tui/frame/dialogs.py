@@ -123,25 +123,25 @@ class ScrollableText(VerticalScroll):
 class HelpScreen(Dialog):
     """All keys with their help texts, from the bindings; the terms of the screen; the glossary."""
 
-    BINDINGS: ClassVar = [hidden_look("v", "words", "View", "scroll to the glossary, and back to the keys", id="help.words")]
+    BINDINGS: ClassVar = [
+        hidden_look("v", "glossary", "View", "scroll to the glossary, and back to the keys", id="help.glossary")
+    ]
 
     def __init__(self, groups: Iterable[tuple[str, Iterable[Action]]], about: Iterable[tuple[str, Glosses]]):
         keys = [(title, [self._key(binding) for binding in bindings]) for title, bindings in groups]
-        *sections, glossary = [
-            (title, [row for word in glossary_words for row in self._word(*word)]) for title, glossary_words in about
-        ]
+        *sections, glossary = [(title, [row for word in terms for row in self._word(*word)]) for title, terms in about]
         parts = (
             [row for title, rows in part for row in ((line((title, STRONG)), ""), *rows, (line(""), ""))]
             for part in ((*keys, *sections), (glossary,))
         )
-        hint = f"{{key[help.words]}}: the glossary · ctrl+p: all actions · {CLOSES}"
+        hint = f"{{key[help.glossary]}}: the glossary · ctrl+p: all actions · {CLOSES}"
         super().__init__("Keys and glossary", ScrollableText(*parts), hint=hint)
 
-    def action_words(self) -> None:
+    def action_glossary(self) -> None:
         """Scroll to the glossary, and from it back to the keys."""
         scrolled, (keys, text) = self.query_one(ScrollableText), self.query(DefinitionList)
-        at_words = scrolled.scroll_y >= min(keys.size.height, scrolled.max_scroll_y)
-        scrolled.scroll_to_widget(keys if at_words else text, top=True, animate=False)
+        at_text = scrolled.scroll_y >= min(keys.size.height, scrolled.max_scroll_y)
+        scrolled.scroll_to_widget(keys if at_text else text, top=True, animate=False)
 
     @staticmethod
     def _word(word: str, means: str) -> Sequence[Row]:

@@ -15,7 +15,7 @@ from fwtui.analysis.sparsity import tree
 from fwtui.common import units
 from fwtui.common.text import truncate
 from fwtui.learn.course import MAX_COLUMNS, TERM
-from fwtui.learn.lessons import Page, recorded_words
+from fwtui.learn.lessons import Page, describe_recorded
 from fwtui.stream.events import Ordered
 from fwtui.tui.widgets.run_text import numbers_lines, parts_lines
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, line
@@ -40,7 +40,7 @@ class CourseText(TextPanel["Lesson | None"]):
             return [*rows, line(""), *line((page.problem, "$text-warning")).wrap(width)]
         if subject.note:
             rows += line((subject.note, "$text-primary")).wrap(width)
-        rows += [*line((recorded_words(page.cited) if page.cited is not None else "", MUTED)).wrap(width), line("")]
+        rows += [*line((describe_recorded(page.cited) if page.cited is not None else "", MUTED)).wrap(width), line("")]
         for part in page.text:
             rows += _termed(part).wrap(width) if part else [line("")]
         if page.answer is not None or self.app.size.height >= ROWS_WITH_TREE:  # the question must be visible at once
@@ -70,10 +70,10 @@ class GuessLine(Horizontal):
         return self.query_one(GuessInput)
 
     def show(self, page: Page | None) -> None:
-        asking = page is not None and page.asks
-        self.set_class(asking, "-asked")
-        self.field.can_focus = asking
-        if page is not None and asking:
+        has_question = page is not None and page.asks
+        self.set_class(has_question, "-asked")
+        self.field.can_focus = has_question
+        if page is not None and has_question:
             self.field.placeholder = page.hint
 
     def begin(self, typed: str = "") -> None:
@@ -152,10 +152,10 @@ def _here(page: Page, width: int) -> list[Content]:
     here = page.here
     if here is None:
         return []
-    words = here.answer.text if here.answer is not None and page.answer is not None else here.reason
-    if not words:
-        words = "done; guess to see it next to the recorded run"
-    return [*line((f"here, n {here.n}: ", MUTED), words).wrap(width), *_tree(here.ordered, width)]
+    sentence = here.answer.text if here.answer is not None and page.answer is not None else here.reason
+    if not sentence:
+        sentence = "done; guess to see it next to the recorded run"
+    return [*line((f"here, n {here.n}: ", MUTED), sentence).wrap(width), *_tree(here.ordered, width)]
 
 
 def _tree(ordered: Ordered | None, width: int) -> list[Content]:

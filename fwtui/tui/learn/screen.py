@@ -38,7 +38,7 @@ class LearnScreen(Frame):
     LearnScreen #learn { height: 1fr; layout: horizontal; padding: 0 1; }
     LearnScreen #left { width: auto; max-width: 60%; height: 1fr; padding-right: 2; }
     LearnScreen #right > VerticalScroll { scrollbar-size-vertical: 1; scrollbar-gutter: stable; }
-    LearnScreen #words { height: auto; max-height: 60%; }
+    LearnScreen #text { height: auto; max-height: 60%; }
     LearnScreen #source { height: 1fr; min-height: 4; border-top: solid $border-blurred; border-title-color: $text-muted; }
     LearnScreen.-flat #source { border-top: none; }
     LearnScreen DistanceGrid { max-width: 100%; }
@@ -48,8 +48,8 @@ class LearnScreen(Frame):
     LearnScreen #left.-spare { max-width: 46; }
     LearnScreen.-narrow #learn { layout: vertical; }
     LearnScreen.-narrow #left { width: 1fr; max-width: 100%; height: auto; max-height: 50%; }
-    LearnScreen.-course #words { max-height: 70%; }
-    LearnScreen.-narrow.-course #words { height: 1fr; max-height: 100%; }
+    LearnScreen.-course #text { max-height: 70%; }
+    LearnScreen.-narrow.-course #text { height: 1fr; max-height: 100%; }
     LearnScreen.-narrow.-course #source { display: none; }
     LearnScreen.-course CourseText, LearnScreen.-course CourseAnswer { display: block; }
     LearnScreen CourseText, LearnScreen CourseAnswer { display: none; }
@@ -57,7 +57,7 @@ class LearnScreen(Frame):
     LearnScreen.-narrow.-course KernelText { display: none; }
     """
     PLACE = "learn"
-    PANEL = "#words"
+    PANEL = "#text"
     STRIP = False
     AUTO_FOCUS = "DistanceGrid"
     WORDS = (
@@ -90,7 +90,7 @@ class LearnScreen(Frame):
                 yield Legend(None)
                 yield MatrixPicture()
             with Container(id="right"):
-                with VerticalScroll(id="words", can_focus=False):
+                with VerticalScroll(id="text", can_focus=False):
                     yield CourseText(None)
                     yield GuessLine()
                     yield CourseAnswer(None)
@@ -153,9 +153,9 @@ class LearnScreen(Frame):
 
     def action_scroll_panel(self, direction: int) -> None:
         """Scroll the text, and then the source."""
-        words, code = self.query_one("#words"), self.query_one("#source")
-        inside = code.scroll_y > 0 if direction < 0 else words.scroll_y >= words.max_scroll_y
-        place = code if inside and code.display else words
+        text, code = self.query_one("#text"), self.query_one("#source")
+        inside = code.scroll_y > 0 if direction < 0 else text.scroll_y >= text.max_scroll_y
+        place = code if inside and code.display else text
         place.scroll_relative(y=direction * place.scrollable_content_region.height, animate=False)
 
     def action_enter(self) -> None:

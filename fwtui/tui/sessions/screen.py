@@ -175,7 +175,7 @@ class SessionsScreen(Frame):
         self._entry_cache: EntryCache = {}
         self._entries: list[LibraryEntry] | None = None  # None: still being read
         self._order = "date"
-        self._words = ""
+        self._query = ""
         self._looks = 0  # number of searches of the folders
         self._previewed_path: Path | None = None  # the session whose last run is shown or being read
         self._reading = False
@@ -192,7 +192,7 @@ class SessionsScreen(Frame):
         self.read()
 
     def state(self) -> object:
-        return (self._entries, self._order, self._words)
+        return (self._entries, self._order, self._query)
 
     def read(self) -> None:
         """Search the folders again, in the background."""
@@ -208,7 +208,7 @@ class SessionsScreen(Frame):
     @property
     def shown(self) -> list[LibraryEntry]:
         """The sessions that match the filter, in the chosen order."""
-        return ordered(matching(self._entries or [], self._words), self._order)
+        return ordered(matching(self._entries or [], self._query), self._order)
 
     @property
     def marked(self) -> LibraryEntry | None:
@@ -257,7 +257,7 @@ class SessionsScreen(Frame):
             return "searching for sessions …"
         if self._entries:
             sessions = units.counted(len(self._entries), "session")
-            return f"None of {sessions} has all of {sanitise(self._words)!r}.\n{self.key_of('back')} shows all of them."
+            return f"None of {sessions} has all of {sanitise(self._query)!r}.\n{self.key_of('back')} shows all of them."
         run = self.key_of("place.run")
         return f"There are no sessions yet.\n{run} goes to Run. Runs are saved automatically and listed here."
 
@@ -270,7 +270,7 @@ class SessionsScreen(Frame):
             self.post_message(SessionWanted(self.marked.path))
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        self._words = event.value
+        self._query = event.value
         self.update()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

@@ -34,10 +34,10 @@ from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Kernel
 
 WITHIN, QUESTION = "within", "question"
-USUAL = "n"  # the default question: how does time grow with n?
+DEFAULT_QUESTION = "n"  # the default question: how does time grow with n?
 NO_AXES = (QUESTION, WITHIN)
-USUAL_WITHIN = "120"
-USUAL_SIZES = {"cpu": "64..512", "cuda": "256..4096", "any": "64..512"}
+DEFAULT_WITHIN = "120"
+DEFAULT_SIZES = {"cpu": "64..512", "cuda": "256..4096", "any": "64..512"}
 # axes that only some kernels have
 HAVING: Mapping[str, Callable[[Kernel], object]] = {DEVICES: lambda k: k.ranked, "tile": lambda k: k.tiles}
 OPEN = "each kernel's own"
@@ -64,16 +64,16 @@ class SweepDraft(Draft):
         self._offered = offered
         self._texts: dict[str, str] = {}
         self.take(experiment)
-        choices = {QUESTION: (USUAL, *QUESTIONS)}
+        choices = {QUESTION: (DEFAULT_QUESTION, *QUESTIONS)}
         self._texts |= {name: text for name, text in texts.items() if name not in choices or text in choices[name]}
-        self._question = self._texts.pop(QUESTION, USUAL)
+        self._question = self._texts.pop(QUESTION, DEFAULT_QUESTION)
 
     def take(self, experiment: Experiment) -> None:
         """Sweep sizes and tiles around this experiment, on generated graphs; what the kernel chooses itself stays open.
 
         Raises Refused.
         """
-        self._experiment, self._question = experiment, USUAL
+        self._experiment, self._question = experiment, DEFAULT_QUESTION
         kernel = loaded_kernel(experiment)
         plain = changed(experiment, code="", tile=0, options={}, launch="", devices="", file="", auto="")
         self.base = changed(plain, budget=PASSES_SECONDS, repeats=0)
@@ -81,23 +81,23 @@ class SweepDraft(Draft):
         defaults |= {o.name: str(o.default) for o in kernel.options}
         texts = {name: value(experiment, name) for name in names()}
         self._texts = {name: "" if text == defaults.get(name) else text for name, text in texts.items()}
-        self._texts |= {"n": USUAL_SIZES[kernel.backend], "tile": ALL if kernel.tiles else "", WITHIN: USUAL_WITHIN}
+        self._texts |= {"n": DEFAULT_SIZES[kernel.backend], "tile": ALL if kernel.tiles else "", WITHIN: DEFAULT_WITHIN}
         self.last = ""
 
     @property
     def files(self) -> tuple[str, ...]:
         """The user kernels in the form that are not loaded yet, so that their options are unknown."""
-        words = [word.strip() for word in self._texts["kernel"].split(",")]
+        names = [name.strip() for name in self._texts["kernel"].split(",")]
         return tuple(
-            word
-            for word in words
-            if (is_path(word) and not name_of_file(word)) or (word in self._offered and word not in known_kernels())
+            name
+            for name in names
+            if (is_path(name) and not name_of_file(name)) or (name in self._offered and name not in known_kernels())
         )
 
-    def loaded(self, file: str, kernel: str) -> None:
+    def name_kernel(self, file: str, kernel: str) -> None:
         """Replace a file in the form by its kernel, or add the kernel if the form does not name the file."""
-        words = [word.strip() for word in self._texts["kernel"].split(",") if word.strip()]
-        named = [kernel if word == file else word for word in (words if file in words else [*words, file])]
+        names = [name.strip() for name in self._texts["kernel"].split(",") if name.strip()]
+        named = [kernel if name == file else name for name in (names if file in names else [*names, file])]
         self._texts["kernel"] = ",".join(dict.fromkeys(named))
 
     @property
@@ -115,7 +115,7 @@ class SweepDraft(Draft):
         options = {o.name: o.help for kernel in known_kernels().values() for o in kernel.options}
         titles = {f.name: f.title for f in FIELDS}
         helps = {f.name: f"{f.help}; several, separated by commas, or all" for f in FIELDS}
-        helps |= {name: f"{words}; several, separated by commas, or all" for name, words in options.items()} | HELP
+        helps |= {name: f"{text}; several, separated by commas, or all" for name, text in options.items()} | HELP
         rows: list[FormRow] = []
         for name in names():
             there = name in offered or name not in options
@@ -128,8 +128,8 @@ class SweepDraft(Draft):
             changed = text not in ("", value(Experiment(), name))
             rows.append(FormRow(key, title, helps[name], text, None, there, hint, more=not main, changed=changed))
         rows.sort(key=lambda row: MAIN.index(row.key) if row.key in MAIN else len(MAIN))
-        question = FormRow(QUESTION, "Question", HELP[QUESTION], self._question, (USUAL, *QUESTIONS))
-        return (question, *rows, FormRow(WITHIN, "Within, s", HELP[WITHIN], self._texts[WITHIN], None))
+        question = FormRow(QUESTION, "Question", HELP[QUESTION], self._question, (DEFAULT_QUESTION, *QUESTIONS))
+        return (question, *rows, FormRow(WITHIN, "Time budget, s", HELP[WITHIN], self._texts[WITHIN], None))
 
     def texts(self) -> dict[str, str]:
         """Return the texts to save. User kernels are named by their files, because their names exist only after loading."""
@@ -187,8 +187,8 @@ class SweepDraft(Draft):
     def summary(self) -> str:
         """Describe the axes in a line: n 64..512 · tile all."""
         fields = [(row.title.lower(), row.text) for row in self.rows() if row.shown and row.key not in ("kernel", *NO_AXES)]
-        words = [f"{title} {text}" for title, text in fields if text == ALL or "," in text or ".." in text]
-        return " · ".join([self._texts["kernel"], *words, f"within {self._texts[WITHIN]} s"])
+        varied = [f"{title} {text}" for title, text in fields if text == ALL or "," in text or ".." in text]
+        return " · ".join([self._texts["kernel"], *varied, f"within {self._texts[WITHIN]} s"])
 
     def toggle(self, kernel: str) -> None:
         """Add a kernel to the sweep or remove it; the last one stays."""
@@ -219,12 +219,12 @@ class LiveSweepScreen(SweepScreen):
         super().__init__(view)
         assert view.source is not None
         self.source = view.source
-        usual = defaults(False) if self._simulated(view.experiment) else view.experiment
+        base = defaults(False) if self._simulated(view.experiment) else view.experiment
         self._offered: dict[str, Path] = {}
-        with suppress(Refused):  # settings that cannot be read were told when the program began
+        with suppress(Refused):  # unreadable settings were reported at the start of the program
             self._offered = {name_for(path): path for path in kernel_files()}
         texts = view.form_texts(self.PLACE)
-        self.draft = view.drafts[self.PLACE] = SweepDraft(usual, lambda: self._settled, self._offered, texts)
+        self.draft = view.drafts[self.PLACE] = SweepDraft(base, lambda: self._settled, self._offered, texts)
 
     def body(self) -> ComposeResult:
         yield FormLine()
@@ -274,17 +274,17 @@ class LiveSweepScreen(SweepScreen):
             self.show_message(f"sweeping {units.counted(len(sweep.grid.order), 'run')}, {sweep.done} of them done before")
 
     def choose_own(self) -> None:
-        """Ask for a user's kernel file, and put it among those that are swept."""
+        """Prompt for the file of a user kernel, and add the kernel to the sweep."""
         pick(self, "Sweep with a kernel of your own", lambda path: self._register(str(path), lambda: None, path))
 
     def _register(self, file: str, then: Callable[[], None], path: Path) -> None:
-        def loaded(kernel: str) -> None:
+        def take(kernel: str) -> None:
             self.show_message("")
-            self.draft.loaded(file, kernel)
+            self.draft.name_kernel(file, kernel)
             self.query_one(FormPanel).sync()
             then()
 
-        load(self, path, loaded)
+        load(self, path, take)
 
     def action_around(self) -> None:
         run = self.view.run
@@ -302,8 +302,8 @@ class LiveSweepScreen(SweepScreen):
         kernels = {kernel.id for kernel in self.draft.kernels}
         yield Command("Sweep with your kernel…", self.choose_own, "a file with plan and build, such as `fwtui new` writes")
         for kernel in known_kernels().values():
-            words = "without" if kernel.id in kernels else "with"
-            yield Command(f"Sweep {words} {kernel.id}", partial(self._toggle, kernel.id), kernel.title)
+            preposition = "without" if kernel.id in kernels else "with"
+            yield Command(f"Sweep {preposition} {kernel.id}", partial(self._toggle, kernel.id), kernel.title)
 
     def _toggle(self, kernel: str) -> None:
         self.draft.toggle(kernel)

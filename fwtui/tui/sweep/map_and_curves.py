@@ -349,8 +349,8 @@ class DotPlot(TextPanel[HeatMapSubject]):
             step, style = units.gain(gain) if gain else "", STRONG if here else ""
             mark = sign(run.experiment.kernel)
             dot: list[Piece] = [(WAY * at, MUTED), (mark.glyph, f"{mark.colour} {style}"), " " * (room - 1 - at)]
-            words = f"{measured(run, subject.measure, best):>{NUMBER}}"
-            lines.append(line((label, style), *dot, (words, style), (f"{step:>{STEP}}", MUTED)))
+            value = f"{measured(run, subject.measure, best):>{NUMBER}}"
+            lines.append(line((label, style), *dot, (value, style), (f"{step:>{STEP}}", MUTED)))
             before[run.experiment.dtype] = amount
         head = f"{'rate in relax/s' if subject.measure == 'rate' else subject.measure}, logarithmic"
         title = line((f"{squares.across.name:<{NAME}}{head:<{room}}{'':{NUMBER}}{'vs above':>{STEP}}", MUTED))

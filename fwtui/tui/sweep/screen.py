@@ -224,11 +224,11 @@ class SweepScreen(Frame):
 
     def _say_where(self) -> None:
         heat = self.query_one(HeatMap)
-        squares, square, (row, column), words = heat.subject.squares, heat.square, heat.cursor, ""
+        squares, square, (row, column), sentence = heat.subject.squares, heat.square, heat.cursor, ""
         if squares is not None and square is not None:
             name = f"{squares.across.name} {squares.across.values[column]} · {squares.rows[row].name}"
-            words = f"{name}: {_described(square, squares, self.model)}"
-        self.query_one("#where", Static).update(line((whole_clauses(words, heat.size.width or len(words)), MUTED)))
+            sentence = f"{name}: {_described(square, squares, self.model)}"
+        self.query_one("#where", Static).update(line((whole_clauses(sentence, heat.size.width or len(sentence)), MUTED)))
 
     def _moved(self) -> None:
         self._say_where()
@@ -270,11 +270,11 @@ def _described(square: Square, squares: Squares, model: Model) -> str:
     if run is None or run.state != "done":
         return square.why or (run_labels.outcome(run) if run is not None else square.state or "not run")
     best = squares.best_speed
-    words = [f"run {run.id}", f"{units.duration(run.seconds)} {units.spread(run.done.spread if run.done else None)}".strip()]
-    words.append(units.rate(run.rate))
+    facts = [f"run {run.id}", f"{units.duration(run.seconds)} {units.spread(run.done.spread if run.done else None)}".strip()]
+    facts.append(units.rate(run.rate))
     if best:
-        words.append(f"{units.percent(speed(run) / best)} of the best")
-    return " · ".join([*words, run_labels.outcome(run, model)])
+        facts.append(f"{units.percent(speed(run) / best)} of the best")
+    return " · ".join([*facts, run_labels.outcome(run, model)])
 
 
 def _saved(square: Square) -> str:

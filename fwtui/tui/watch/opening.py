@@ -57,13 +57,13 @@ def allowed(frame: Frame, path: Path, take: Callable[[Path], None]) -> None:
 def load(frame: Frame, path: Path, take: Callable[[str], None]) -> None:
     """Load the kernel file in another process, then call `take` with the kernel's name."""
 
-    def loaded(kernel: str) -> None:
+    def use(kernel: str) -> None:
         with frame.reporting("error"):
             remember(frame.view, path)
             take(kernel)
 
     frame.show_message(f"loading {sanitise(path.name)}")
-    in_background(frame, partial(register_kernel, path), loaded, "kernel", lambda error: frame.show_message(str(error), "error"))
+    in_background(frame, partial(register_kernel, path), use, "kernel", lambda error: frame.show_message(str(error), "error"))
 
 
 def watch(frame: Frame, path: Path, device: str, prompts: Sequence[Prompt] = ()) -> None:

@@ -203,10 +203,10 @@ class Curve(TextPanel[SaveTimes]):
         timed = [seconds for _, seconds in subject if seconds is not None]
         if not timed:
             return [line(("no save has been timed yet", MUTED))]
-        title, words = f"save {subject[-1][0]}", f"  {units.duration(timed[-1])}, best {units.duration(min(timed))}"
-        visible = subject[-max(1, width - len(title) - len(words) - 4) :]
+        title, summary = f"save {subject[-1][0]}", f"  {units.duration(timed[-1])}, best {units.duration(min(timed))}"
+        visible = subject[-max(1, width - len(title) - len(summary) - 4) :]
         bars = spark([seconds for _, seconds in visible], 0.0, max(timed) * 1.001)
-        return [line((title, STRONG), "  ", (bars, "$primary"), (words, MUTED))]
+        return [line((title, STRONG), "  ", (bars, "$primary"), (summary, MUTED))]
 
 
 class PromptLines(TextPanel[tuple[str, str]]):
@@ -340,9 +340,9 @@ class WatchScreen(Dialog):
         """Give the terminal to the editor. The check loop continues."""
         command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or EDITOR
         try:
-            words = [*shlex.split(command), str(self.sitting.request.path)]
+            arguments = [*shlex.split(command), str(self.sitting.request.path)]
             with self.app.suspend():
-                subprocess.run(words, check=False)
+                subprocess.run(arguments, check=False)
         except SuspendNotSupported:
             self.show_message("this terminal cannot be given to an editor; edit the file in another one")
         except (OSError, ValueError) as error:

@@ -113,13 +113,13 @@ def test_axes_are_read_as_they_are_written(name: str, text: str, values: tuple[s
         ("n", "x", "n 'x' is not an integer"),
         ("n", ",".join(map(str, range(1, MAX_VALUES + 2))), "pass fewer"),
         ("n", " , ", "has no values"),
-        ("density", "all", "has no list of all values"),
+        ("density", "all", "cannot be all; pass values"),
         ("threads", "7", "is not supported by any kernel"),
         ("kernel", "fastest", "there is no kernel"),
         ("seed", "1,2", "cannot be swept"),
         ("devices", "0,1", "devices 0: a sweep takes numbers of devices, 1 to 64, like 1,2,4"),
         ("devices", "cpu,cpu", "takes numbers of devices"),
-        ("devices", "all", "has no list of all values"),
+        ("devices", "all", "cannot be all; pass values"),
     ],
 )
 def test_invalid_axes_are_refused_in_a_sentence(name: str, text: str, words: str) -> None:
