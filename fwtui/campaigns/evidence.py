@@ -192,7 +192,7 @@ class Evidence:
         return needed(found, f"the session holds no time of {' or '.join(names)} for {spec} at n = {n}")[0]
 
     def phase(self, spec: str, n: int, key: str = "") -> float:
-        """Return the seconds of one phase of the instrumented repetition, 0 if the plan lacks it; without a key, of all phases."""
+        """Return the seconds of one phase of the instrumented repetition, 0 if the plan lacks it; without a key, of all."""
         parts = needed(self.run(spec, n).phases, f"the session holds no phases of {spec} at n = {n}")
         return sum(part.seconds for part in parts if key in ("", part.key))
 

@@ -33,7 +33,8 @@ SURELY = 0.9  # share of the expected text size that is checked in advance; the 
 class CellRule(NamedTuple):
     """Everything that decides a cell, as NumPy numbers, so that every generator computes in the same types.
 
-    Each cell has an edge with the probability of `threshold`, or `drawn` of the `cells` have one. Weights count in units of 1 / `Recipe.units`.
+    Each cell has an edge with the probability of `threshold`, or `drawn` of the `cells` have one. Weights count in units of
+    1 / `Recipe.units`.
     """
 
     key: np.uint64

@@ -175,7 +175,7 @@ async def test_an_unverified_run_is_struck_and_the_form_takes_the_run_that_is_sh
 async def test_the_narrow_screen_edits_in_a_dialog_and_shows_curves_by_a_key(app: FwtuiApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         shown = await go(pilot, "e")
-        assert isinstance(app.screen, FormScreen) and "Time budget, s" in shown
+        assert isinstance(app.screen, FormScreen) and "Budget, s" in shown
         shown = await go(pilot, "ctrl+r", ticks=40)
         assert "16 of 16" in shown and not app.screen.query_one("#lines").display
         shown = await go(pilot, "v", ticks=1)

@@ -129,7 +129,7 @@ class SweepDraft(Draft):
             rows.append(FormRow(key, title, helps[name], text, None, there, hint, more=not main, changed=changed))
         rows.sort(key=lambda row: MAIN.index(row.key) if row.key in MAIN else len(MAIN))
         question = FormRow(QUESTION, "Question", HELP[QUESTION], self._question, (DEFAULT_QUESTION, *QUESTIONS))
-        return (question, *rows, FormRow(WITHIN, "Time budget, s", HELP[WITHIN], self._texts[WITHIN], None))
+        return (question, *rows, FormRow(WITHIN, "Budget, s", HELP[WITHIN], self._texts[WITHIN], None))
 
     def texts(self) -> dict[str, str]:
         """Return the texts to save. User kernels are named by their files, because their names exist only after loading."""
