@@ -405,12 +405,12 @@ class Kernel:
 
     def rounds(self, steps: Iterable[Step]) -> Iterator[tuple[int, Step]]:
         """Yield each step with its round, from 1; with a single phase each step is a round."""
-        opening = next(iter(self.phases))
+        first_phase = next(iter(self.phases))
         current, before = 0, ""
         for step in steps:
             if self.numbered:
                 current = step.args[0] + 1
-            elif len(self.phases) == 1 or (step.phase == opening and before != opening):
+            elif len(self.phases) == 1 or (step.phase == first_phase and before != first_phase):
                 current += 1
             before = step.phase
             yield max(current, 1), step

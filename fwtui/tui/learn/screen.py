@@ -27,7 +27,7 @@ from fwtui.tui.learn import actions
 from fwtui.tui.learn.course_panel import CourseAnswer, CourseText, GuessInput, GuessLine, Lesson
 from fwtui.tui.learn.distance_grid import DistanceGrid, KernelText, Legend, StepPosition, StepText, distance_text
 from fwtui.tui.learn.source_view import LEGEND, Running, SourceView
-from fwtui.tui.watch.opening import pick, watch
+from fwtui.tui.watch.kernel_file_picker import pick, watch
 from fwtui.tui.widgets.matrix import MatrixPicture
 
 DIGITS = "0123456789"

@@ -35,7 +35,7 @@ from fwtui.tui.frame.view import UNITS, View
 from fwtui.tui.run.machine_facts import MachineFacts
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.run.session_screen import ANSWERED, BASELINE, CURSOR, FILTER, MOTION, NEXT_RUNG, SORT, VIEW, SessionScreen
-from fwtui.tui.watch.opening import allowed, load, pick, watch
+from fwtui.tui.watch.kernel_file_picker import allowed, load, pick, watch
 from fwtui.tui.widgets import run_labels
 from fwtui.tui.widgets.draft import ExperimentDraft
 from fwtui.tui.widgets.ladder_chart import Ladder

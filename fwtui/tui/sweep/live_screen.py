@@ -28,7 +28,7 @@ from fwtui.tui.frame.form_panel import FormLine, FormPanel
 from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import View
 from fwtui.tui.sweep.screen import LOOKS, SweepScreen
-from fwtui.tui.watch.opening import allowed, load, pick
+from fwtui.tui.watch.kernel_file_picker import allowed, load, pick
 from fwtui.tui.widgets.draft import MAIN, OPTION, Draft, FormRow, loaded_kernel
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Kernel
@@ -275,7 +275,7 @@ class LiveSweepScreen(SweepScreen):
 
     def choose_own(self) -> None:
         """Prompt for the file of a user kernel, and add the kernel to the sweep."""
-        pick(self, "Sweep with a kernel of your own", lambda path: self._register(str(path), lambda: None, path))
+        pick(self, lambda path: self._register(str(path), lambda: None, path), "Sweep with your kernel")
 
     def _register(self, file: str, then: Callable[[], None], path: Path) -> None:
         def take(kernel: str) -> None:
