@@ -88,7 +88,7 @@ class TestRoom:
     def test_a_refusal_names_needed_and_free_memory_and_the_size_that_fits(self, pretend: Pretend) -> None:
         pretend.free_memory(8 << 30)
         fits = r"only 8.00 GiB is free; choose a graph of up to 45,568 vertices or the rows of up to 20,803 of them"
-        with pytest.raises(Refused, match=f"100,000 vertices in int32 need 37.3 GiB and {fits}"):
+        with pytest.raises(Refused, match=f"100,000 vertices in int32 need 37.3 GiB, but {fits}"):
             check_room(100_000, "int32", False)
         with pytest.raises(Refused, match=r"distances and predecessors .* or distances without predecessors"):
             check_room(40_000, "int32", True)
@@ -105,7 +105,7 @@ class TestRoom:
             assert solve(cycle, predecessors=predecessors, device="cpu").distances.dtype == np.float64
             pretend.free_memory(costs.RESERVED_MEMORY + needed - 1)
             with pytest.raises(
-                Refused, match=r"from 2\^24 on need 64 bits, .* more, but only .* is free.*dtype float32, which rounds"
+                Refused, match=r"that reach 2\^24 need 64 bits, .* more, but only .* is free.*dtype float32, which rounds"
             ):
                 solve(cycle, predecessors=predecessors, device="cpu")
             assert solve(cycle, dtype="float32", predecessors=predecessors, device="cpu").distances[0, 255] == 25_500_000
