@@ -15,6 +15,7 @@ from fwtui.common.streams import report
 from fwtui.stream import events
 from fwtui.stream.codec import Line
 from fwtui.stream.model import Model
+from fwtui.stream.stages import doing
 
 _TRACEBACK = re.compile(
     r"Traceback \(most recent call last\):.* (?=[\w.]+(?:Error|Exception)\b)"
@@ -58,9 +59,11 @@ class StderrReporter:
             case events.RunDone():
                 self._show("", None)
             case events.Stage(name=name, seconds=None):
-                self._show(name, None)
+                self._show(doing(name), None)
             case events.Progress(stage=stage, done=done, left=left):
-                self._show(f"{stage} {100 * done:3.0f} %" + (f", {units.duration(left)} left" if left is not None else ""), done)
+                self._show(
+                    f"{doing(stage)} {100 * done:3.0f} %" + (f", {units.duration(left)} left" if left is not None else ""), done
+                )
 
 
 def print_message(text: str) -> None:

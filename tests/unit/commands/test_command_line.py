@@ -209,7 +209,7 @@ def test_the_progress_line_is_cleared_when_a_run_ends() -> None:
             narrate(as_line(event))
     line = "\r\x1b[K"
     assert terminal.getvalue() == (
-        f"{line}compile{line}clean  50 %, 3.00 s left{line}{line}clean  25 %{line}fwtui: too large[2J\n"
+        f"{line}compiling{line}timed repetitions  50 %, 3.00 s left{line}{line}timed repetitions  25 %{line}fwtui: too large[2J\n"
     )
 
 
