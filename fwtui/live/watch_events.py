@@ -177,6 +177,6 @@ def _used(used: OperationResources) -> str:
         f"{used.spill_bytes:,} bytes spilled" if used.spill_bytes else "no spills",
     ]
     if used.max_warps:
-        limited = f" (limited by {' and '.join(used.limiters)})" if used.limiters and used.warps < used.max_warps else ""
+        limited = f" (limiter: {' and '.join(used.limiters)})" if used.limiters and used.warps < used.max_warps else ""
         rows.append(f"{used.warps} of {used.max_warps} warps{limited}")
     return ", ".join(rows)

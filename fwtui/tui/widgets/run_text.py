@@ -369,7 +369,7 @@ def limits(theory: events.Occupancy | None) -> list[str]:
     amounts = {"registers": f"{theory.registers}/thread", "shared memory": f"{units.memory(theory.shared_bytes)}/block"}
     names = " and ".join(theory.limiters)
     full = " and ".join(f"{name} ({amounts[name]})" if name in amounts else name for name in theory.limiters)
-    return [f"limited by {full}", f"limited by {names}", names] if names else []
+    return [f"limiter: {full}", f"limiter: {names}", names] if names else []
 
 
 def _metered(

@@ -129,7 +129,7 @@ def test_reports_come_in_the_order_of_their_availability(path: Path) -> None:
     times = FakeTimes(Report("time", "n = 512: 1 ms", seconds=0.001), Report("reason", "It is bottleneck memory."))
     told = judged(path, times, Compiled((USED,)))
     assert sentences(told) == [
-        "sm_90: relax: 40 registers, 4.00 KiB of shared memory, 8 bytes spilled, 48 of 64 warps (limited by registers)",
+        "sm_90: relax: 40 registers, 4.00 KiB of shared memory, 8 bytes spilled, 48 of 64 warps (limiter: registers)",
         "n = 512 is skipped: the simulator takes at most 24 vertices and has no clock",
         "the plan is good",
         "n = 1: right",
