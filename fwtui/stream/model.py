@@ -28,7 +28,7 @@ _of_host = attrgetter(*HOST)
 NOTHING = (None,) * len(HOST)
 # kinds that change one run and nothing else
 ONLY_OF_A_RUN = frozenset(events.OfRun.__subclasses__()) - {events.RunStarted, events.CodeSamples}
-GPM_WINDOW = 0.2  # a GPM reading is an average over up to this many seconds before it
+GPM_WINDOW = 0.2  # at 10 Hz, a GPM reading is an average over up to this many seconds before it
 WINDOWS = {"gpu_power_watts": 1.0, "gpu_utilisation": 0.2}  # NVML averages these over up to as many seconds
 # attributes of a model whose values are replaced and never changed
 _REPLACED = ("index", "t", "header", "devices", "measured", "last_gpu", "current", "fault", "end", "unknown", "codes")
@@ -305,12 +305,10 @@ class Model:
         window = run.clean_window
         assert window is not None
         readings = self.readings.get(run.device, ()) if run.backend == "cuda" else self.telemetry
-        during, of_host = within(readings, *window), within(self.of_host, *window)
+        during = within(readings, *window)
 
         def mean(field: str) -> float | None:
-            readings = of_host if field in HOST else during
-            surely = (getattr(r, field) for r in readings if r.t - averaged_over(field) >= window[0])
-            there = [value for value in surely if value is not None]
+            there = averaged_within(self.of_host if field in HOST else readings, field, *window)
             return fmean(there) if there else None
 
         return Evidence(
@@ -333,15 +331,30 @@ def _differing(before: Checkpoint, after: Checkpoint) -> int:
     return len(after.runs) - len(before.runs) + sum(map(is_not, after.runs, before.runs))
 
 
-def averaged_over(name: str) -> float:
-    """Return the maximum number of seconds before a reading over which the quantity is averaged."""
-    return GPM_WINDOW if events.QUANTITIES[name].source == GPM else WINDOWS.get(name, 0.0)
-
-
 def within(readings: Sequence[events.Telemetry], start: float, end: float) -> Sequence[events.Telemetry]:
     """Return the items between two times, both included."""
-    low, high = bisect_left(readings, start, key=lambda r: r.t), bisect_right(readings, end, key=lambda r: r.t)
-    return readings[low:high]
+    return readings[slice(*_places(readings, start, end))]
+
+
+def averaged_within(readings: Sequence[events.Telemetry], name: str, start: float, end: float) -> list[float]:
+    """Return a quantity's values between two times, without averages over an interval that began earlier."""
+    of_gpm = events.QUANTITIES[name].source == GPM
+    over = GPM_WINDOW if of_gpm else WINDOWS.get(name, 0.0)
+    low, high = _places(readings, start, end)
+    found: list[float] = []
+    for place in range(low, high):
+        began = readings[place].t - over
+        if of_gpm and place:  # at a low rate, GPM averages over the time since the previous reading
+            began = min(began, readings[place - 1].t)
+        value = getattr(readings[place], name)
+        if began >= start and value is not None:
+            found.append(value)
+    return found
+
+
+def _places(readings: Sequence[events.Telemetry], start: float, end: float) -> tuple[int, int]:
+    """Return the index of the first item between two times, and the index after the last one."""
+    return bisect_left(readings, start, key=lambda r: r.t), bisect_right(readings, end, key=lambda r: r.t)
 
 
 def merged(before: events.Device | None, news: events.Device) -> events.Device:

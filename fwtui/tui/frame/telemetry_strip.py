@@ -19,7 +19,7 @@ from fwtui.common.text import truncate
 from fwtui.experiment.device import DeviceId
 from fwtui.stream import events
 from fwtui.stream.events import QUANTITIES
-from fwtui.stream.model import Model, averaged_over, within
+from fwtui.stream.model import Model, averaged_within, within
 from fwtui.stream.quantity import CELSIUS, MEMORY, PERCENT, TRAFFIC, Quantity, throttled
 from fwtui.stream.run import Run
 from fwtui.tui.widgets.shown_quantities import default_quantities, default_quantities_of_several, most_of
@@ -89,14 +89,7 @@ def during(model: Model, run: Run, gpu: DeviceId | None = None) -> tuple[events.
     during_run = within(readings, *window)
     if not during_run or run.state == "running":
         return None
-    columns = {
-        key: [
-            value
-            for one in within(during_run, window[0] + averaged_over(key), window[1])
-            if (value := getattr(one, key)) is not None
-        ]
-        for key in QUANTITIES
-    }
+    columns = {key: averaged_within(readings, key, *window) for key in QUANTITIES}
     masks = [one.throttle for one in during_run if one.throttle is not None]
     throttle = reduce(or_, masks) if masks else None
     mean, peak = ({key: find(values) if values else None for key, values in columns.items()} for find in (fmean, max))

@@ -121,7 +121,7 @@ class TestRun:
         display = SimpleNamespace(display=lambda *given, **options: SimpleNamespace(update=update))
         monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=object, display=display))
         fwtui.run("serial", n=[300, 301], repeats=3)
-        assert any(re.fullmatch(r"run 2 of 2, serial: [█░]{20} \w+ +\d+ %.*", text) for text in shown), shown
+        assert any(re.fullmatch(r"run 2 of 2, serial: [█░]{20} [\w -]+ +\d+ %.*", text) for text in shown), shown
         assert shown[-1] == ""
 
 
