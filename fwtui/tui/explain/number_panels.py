@@ -35,6 +35,7 @@ CPU_LABEL = 10
 MAX_NAMED = 6  # instructions of a loop
 HOLDS = "◀ matrix"
 MIN_NAME = 20  # cells of a counter's name
+MAX_HEAD = 15  # cells of a phase over its counters
 
 
 class PhaseTableSubject(NamedTuple):
@@ -201,14 +202,15 @@ class CountersTable(TextPanel["Run | None"]):
         counters_by_op = subject.counters
         metrics = [metric for metric in METRICS if any(metric.key in counters for counters in counters_by_op.values())]
         texts = {op: [counter_text(metric, counters) for metric in metrics] for op, counters in counters_by_op.items()}
-        cells = 2 + max((len(text) for column in texts.values() for text in column), default=0)
+        heads = {op: truncate(subject.phase_title(op), MAX_HEAD) for op in counters_by_op}
+        cells = 2 + max(map(len, [*heads.values(), *(text for column in texts.values() for text in column)]), default=0)
         name = min(1 + max((len(metric.title) for metric in metrics), default=0), max(MIN_NAME, width - cells))
         each = max(1, (width - name) // cells)
         lines = [line(("COUNTERS  ", f"{STRONG} $text-primary"), (f"run {subject.id} · {PROFILED}", MUTED)), line("")]
         for first in range(0, len(counters_by_op), each):
             ops = list(counters_by_op)[first : first + each]
             lines += [line("")] * bool(first)
-            lines.append(line(" " * name, *((f"{truncate(op, cells - 2):>{cells}}", STRONG) for op in ops)))
+            lines.append(line(" " * name, *((f"{heads[op]:>{cells}}", STRONG) for op in ops)))
             for place, metric in enumerate(metrics):
                 values = (f"{texts[op][place]:>{cells}}" for op in ops)
                 lines.append(line((f"{truncate(metric.title, name - 1):<{name}}", MUTED), *values))

@@ -42,7 +42,7 @@ _both_shown = require(
 )
 
 LOOKS = (
-    look("z", "across", "Across", "another axis across", first_reason(_no_map, _one_axis), "sweep.across"),
+    look("z", "across", "Across", "show the next axis as columns", first_reason(_no_map, _one_axis), "sweep.across"),
     look("U", "measure", "Unit", "show rates, times, or shares of the best speed", _no_map, "sweep.measure"),
     look("v", "view", "View", "show the map or the curves, if there is no room for both", _both_shown, "sweep.view"),
     bindings.CURSOR,
