@@ -95,7 +95,8 @@ class QuantitiesScreen(Dialog):
 
     def __init__(self, selected: Sequence[str], details: bool):
         sources = {key: f" ({one.source})" * bool(details and one.source) for key, one in QUANTITIES.items()}
-        labels = {key: Content(f"{one.title:<11}{one.meaning}{sources[key]}") for key, one in QUANTITIES.items()}
+        title = max(len(one.title) for one in QUANTITIES.values()) + 2
+        labels = {key: Content(f"{one.title:<{title}}{one.meaning}{sources[key]}") for key, one in QUANTITIES.items()}
         choices = Choices(*(Selection(label, key, key in selected) for key, label in labels.items()))
         super().__init__("Quantities", choices, hint=f"Space or Enter chooses, {CLOSES}")
 
