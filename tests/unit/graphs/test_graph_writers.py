@@ -69,6 +69,8 @@ def test_any_weights_come_back(tmp_path_factory: pytest.TempPathFactory, suffix:
     whole = bool((finite % 1 == 0).all())
     assume(dtype != "float32" or not whole or np.abs(finite).max() <= 2**24)  # the reader refuses those in words
     assume(whole or suffix != "gr")  # and the writer these
+    greatest = finite.max(initial=0)
+    assume(greatest < 127 or np.count_nonzero(matrix == greatest) == 1)  # a common greatest weight may mean no edge
     graph = of(matrix, integer=whole)
     path = tmp_path_factory.mktemp("any") / f"g.{suffix}"
     complete = graph.edges == n * (n - 1)
