@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
-
-import numpy as np
 
 from fwtui.stream.run import Run
 
@@ -30,11 +29,11 @@ class ProgressCurve(NamedTuple):
 
     def share_at(self, seconds: float) -> float:
         """Return the progress after that many seconds."""
-        return float(np.interp(seconds, self.seconds, self.shares))
+        return _between(self.seconds, self.shares, seconds)
 
     def seconds_at(self, share: float) -> float:
         """Return the seconds at which the run reaches that share."""
-        return float(np.interp(share, self.shares, self.seconds))
+        return _between(self.shares, self.seconds, share)
 
 
 def can_race(run: Run) -> bool:
@@ -78,3 +77,17 @@ def by_time(curves: Sequence[ProgressCurve], watched: float) -> list[RacePositio
 def by_round(curves: Sequence[ProgressCurve], watched: float) -> list[RacePosition]:
     """Return the position of each run at the same share of the work."""
     return [RacePosition(watched, c.seconds_at(watched)) for c in curves]
+
+
+def _between(xs: Sequence[float], ys: Sequence[float], x: float) -> float:
+    """Interpolate linearly between the points; constant beyond their ends.
+
+    numpy.interp divides first, which overflows for times of 1e-310 s, and the Compare screen would have to import NumPy.
+    """
+    place = bisect_right(xs, x)
+    if not place:
+        return ys[0]
+    if place == len(xs):
+        return ys[-1]
+    low, high = xs[place - 1], xs[place]
+    return ys[place - 1] + (ys[place] - ys[place - 1]) * (x - low) / (high - low)
