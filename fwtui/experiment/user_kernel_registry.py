@@ -76,15 +76,17 @@ def is_path(text: str) -> bool:
 
 
 def find_kernel_file(text: str) -> Path:
-    """Return the path of a kernel file; for CUDA C++, of the .py with its plan. Raises Refused if there is no readable one."""
-    path = Path(text).expanduser().absolute()
-    check_utf8(str(path))
-    if path.suffix in SOURCES:
-        plan = path.with_suffix(".py")
-        if not plan.exists():
-            writes = f"`fwtui new {sanitise(path.stem)}.cu` writes it"
-            raise Refused(f"the CUDA C++ of {quoted(text)} needs a plan of its launches in {sanitise(plan.name)}; {writes}")
-        path = plan
+    """Return the path of a kernel file; for CUDA C++, that of its plan (.py). Raises Refused if the file cannot be read."""
+    named = Path(text).expanduser().absolute()
+    check_utf8(str(named))
+    path = _plan_of(named)
+    if path != named:
+        if not path.exists():
+            writes = f"`fwtui new {sanitise(named.stem)}.cu` writes it"
+            raise Refused(f"the CUDA C++ of {quoted(text)} needs a plan of its launches in {sanitise(path.name)}; {writes}")
+        if not named.exists():
+            writes = f"`fwtui new {sanitise(named.name)}` writes one"
+            raise Refused(f"the kernel {quoted(text)} cannot be read: there is no such file; {writes}")
     if path.suffix != ".py":
         way = "name a Python file with plan and build, or CUDA C++ with its plan; `fwtui new` writes both"
         raise Refused(f"{quoted(text)} is not a kernel file, which ends in .py or .cu; {way}")
@@ -106,6 +108,11 @@ def find_kernel_file(text: str) -> Path:
     return path.resolve()
 
 
+def _plan_of(path: Path) -> Path:
+    """Return the Python file of a kernel: for CUDA C++ that of its plan."""
+    return path.with_suffix(".py") if path.suffix in SOURCES else path
+
+
 def name_for(path: Path) -> str:
     """Return the short name of a file's kernel: its stem; if another kernel has that name, with the folder's name or a number."""
     names = {AUTO.id, *registry(), *(name for name, kernel in _user_kernels.items() if kernel.path != path)}
@@ -117,7 +124,7 @@ def name_for(path: Path) -> str:
 
 def name_of_file(text: str) -> str:
     """Return the name of the kernel that was loaded from a user's file; empty if it was not loaded."""
-    path = Path(text).expanduser().absolute()
+    path = _plan_of(Path(text).expanduser().absolute())
     return next((name for name, kernel in _user_kernels.items() if kernel.path in (path, path.resolve())), "")
 
 

@@ -61,12 +61,14 @@ def test_names_are_those_of_the_files_and_never_of_another_kernel(tmp_path: Path
         ("gone.py", "the kernel 'gone.py' cannot be read: there is no such file; `fwtui new gone.py` writes one"),
         ("notes.txt", "'notes.txt' is not a kernel file, which ends in .py or .cu; name a Python file"),
         ("gone.cu", "the CUDA C++ of 'gone.cu' needs a plan of its launches in gone.py; `fwtui new gone.cu` writes it"),
+        ("missing.cu", "the kernel 'missing.cu' cannot be read: there is no such file; `fwtui new missing.cu` writes one"),
         ("folder.py", "the kernel 'folder.py' is not a file"),
     ],
 )
 def test_other_files_are_not_kernel_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, sentence: str) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.py").mkdir()
+    (tmp_path / "missing.py").write_text("# a Python kernel, whose file must not replace the one that was named\n")
     with pytest.raises(Refused) as refusal:
         find_kernel_file(name)
     assert str(refusal.value).startswith(sentence)
