@@ -37,8 +37,7 @@ INSTALL = $(PIP) $(1) > $(VENV)/install.log 2>&1 || { \
 
 # on all cores, where pip would take one, and without what no command imports; what is no Python of this version is passed over.
 # Program and tests too: otherwise each test process would compile them
-COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/(tests|pip|lexers)/' $(VENV)/lib || true; \
-  $(BIN)/python -m compileall -qq -j 0 fwtui kernels tests || true
+COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/(tests|pip|lexers)/' $(VENV)/lib fwtui kernels tests || true
 
 .PHONY: run demo learn test test-all check browser slow attack mutants versions constraints clean gone
 

@@ -21,7 +21,7 @@ SHADES, NO_PATH = "░▒▓█", "·"  # near distances to far ones; no path
 MAX = 32768  # vertices; above this it takes more than ten seconds
 RIGHT = ("verified", "unverified")  # verdicts on distances that may be summarised
 _BAR = 40
-_SEVEN_DIGITS = 1e6
+_MIN_ROUNDED = 1e6  # from which a number is rounded to an integer
 CENTRES = 6  # named vertices of a centre
 _MEAN_DIGITS = 4  # significant digits of a cell of the map: enough to show, and small in a session
 MAP = "mean distance, sources down, targets across"
@@ -39,8 +39,8 @@ def distance(value: float) -> str:
 
 
 def number(value: float) -> str:
-    """Return a mean, or the edge of a bin: integers and those of seven digits or more in full, others to seven digits."""
-    return f"{value:,.0f}" if value == int(value) or abs(value) >= _SEVEN_DIGITS else f"{value:.7g}"
+    """Return a mean, or the edge of a bin: integers in full, others to seven digits; from a million, rounded to integers."""
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= _MIN_ROUNDED else f"{value:.7g}"
 
 
 def stated(summary: DistanceSummary, vertices: Vertices, *, t: float = 0.0, run: int = 0, checksum: str = "") -> events.Answers:

@@ -84,8 +84,8 @@ def explain(entrant: ComparedRun, baseline: ComparedRun | None) -> Explanation:
         missing = COUNTERS if run.backend == "cuda" else LIMITS if unmeasured else ""
     phase = ""
     if slowest is not None and len(lines) > 1 and lines[-1].seconds:
-        share = f" ({100 * slowest.seconds / lines[-1].seconds:.0f} % of the time)"
-        phase = f"the {slowest.title} phase{'' if timers_distort(run) else share}"
+        share = "" if timers_distort(run) else f" ({100 * slowest.seconds / lines[-1].seconds:.0f} % of the time)"
+        phase = f"the {slowest.title} phase{share}"
     limit = limit_of(model, run)
     busy = limiter is not None and "instruction" in limiter.what and "% busy" in f"{limiter.because}{limiter.busy}"
     far = busy and limit is not None and limit.share is not None and limit.share < MIN_PEAK_SHARE

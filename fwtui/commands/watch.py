@@ -76,7 +76,7 @@ def execute(args: argparse.Namespace) -> int:
     confirm_trust([path], args.trust)
     ended = Event()
     on_signals(stop)
-    code, seen = OK, list[WatchUpdate]()
+    code, updates_of_save = OK, list[WatchUpdate]()
     if prompted is not None and not args.once:
         print("\n".join(_prompt(prompted)), flush=True)
     times = Benchmarks(request, lambda: Live(telemetry_hz=0.0), samples=sampling_mode(args))
@@ -84,9 +84,11 @@ def execute(args: argparse.Namespace) -> int:
         try:
             with closing(sitting.run(ended, args.once)) as updates:
                 for update in updates:
-                    seen = [update] if isinstance(update, CheckStart) else [*seen, update]
+                    if isinstance(update, CheckStart):
+                        updates_of_save.clear()
+                    updates_of_save.append(update)
                     if not args.json:
-                        _show(update, request, [one for one in seen if isinstance(one, Report)])
+                        _show(update, request, updates_of_save)
                     before = prompted.place.number if prompted is not None else 0
                     if prompted is not None:
                         prompted.update(update)
@@ -101,7 +103,7 @@ def execute(args: argparse.Namespace) -> int:
             ended.set()
             return SIGNALLED + stopped.signum
     if args.json:
-        print(as_json(findings_data(request, seen)), flush=True)
+        print(as_json(findings_data(request, updates_of_save)), flush=True)
     return code
 
 
@@ -112,20 +114,20 @@ def _count(args: argparse.Namespace, name: str) -> int:
     return int(field.read(text)[name]) if text is not None else 0
 
 
-def _show(update: WatchUpdate, request: WatchRequest, reports: Sequence[Report]) -> None:
+def _show(update: WatchUpdate, request: WatchRequest, updates_of_save: Sequence[WatchUpdate]) -> None:
     """Print an update, and each failure once: the first in full, wrong cases after it by their names in the verdict."""
-    findings = [report.finding for report in reports if report.finding is not None]
-    failures = [finding for finding in findings if not finding.fine]
+    findings = [one.finding for one in updates_of_save if isinstance(one, Report) and one.finding is not None]
+    first = next((finding for finding in findings if not finding.fine), None)
     match update:
         case CheckStart(number):
             lines = [f"{sanitise(request.path.name)}, save {number}"]
         case Report(about, sentence) if about == NOTE:
             print_message(sentence)
             return
-        case Report(finding=found) if found in repeated(findings) or (found in failures[:1] and not failures[0].n):
+        case Report(finding=found) if found in repeated(findings) or (first is not None and found == first and not first.n):
             return
-        case Report(about, sentence) if about == VERDICT and failures and failures[0].n and sentence == failures[0].sentence:
-            lines = folded([f"{VERDICTS[False]}: {'; '.join(filter(None, (failures[0].case, repeated_text(findings))))}"])
+        case Report(about, sentence) if about == VERDICT and first is not None and first.n and sentence == first.sentence:
+            lines = folded([f"{VERDICTS[False]}: {'; '.join(filter(None, (first.case, repeated_text(findings))))}"])
         case Report():
             lines = folded([line(update)])
         case Superseded():

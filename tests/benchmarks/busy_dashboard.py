@@ -89,8 +89,10 @@ def measure(seconds: float) -> None:
             terminal.rest(chance.uniform(0.2, 1.8) / PRESSES_PER_SECOND)  # not in step with anything
             terminal.press(KEY)
             answer = terminal.rest(2.0, ANSWERS[(len(took) + missed) % 2])
-            missed += answer is None
-            took += [answer] if answer is not None else []
+            if answer is None:
+                missed += 1
+            else:
+                took.append(answer)
         wall = time.monotonic() - begun
         share = (sum(process.cpu_times()[:2]) - busy) / wall
     finally:

@@ -87,7 +87,7 @@ class Findings(NamedTuple):
 
     best: str
     fits: dict[str, Fit]
-    break_evens: tuple[Crossover, ...]
+    crossovers: tuple[Crossover, ...]
     unclear: tuple[str, ...]  # possible crossovers, each with the reason for the uncertainty
     best_rates: dict[int, float]
     scalings: tuple[Scaling, ...] = ()
@@ -99,14 +99,14 @@ class Findings(NamedTuple):
         sentences += [
             f"{name}: {line_fit.sentence}" if len(self.fits) > 1 else line_fit.sentence for name, line_fit in self.fits.items()
         ]
-        return [*sentences, *(crossing.sentence for crossing in self.break_evens), *self.unclear]
+        return [*sentences, *(crossing.sentence for crossing in self.crossovers), *self.unclear]
 
     def data(self) -> dict[str, object]:
         """Return the fields under stable names, for JSON."""
         return {
             "best": self.best,
             "fits": {name: line_fit._asdict() for name, line_fit in self.fits.items()},
-            "break_evens": [crossing._asdict() for crossing in self.break_evens],
+            "break_evens": [crossing._asdict() for crossing in self.crossovers],
             "unclear": list(self.unclear),
             "scaling": [one.data() for one in self.scalings],
         }

@@ -282,7 +282,7 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
     across = Axis(name, log=doubling, base=2 if doubling and name != "density" else 10)
     ups = {"time": Axis("time", units.duration, log=True), "rate": Axis("rate", rate_text, log=doubling)}
     up = ups.get(measure, Axis("share of best", _percent, low=0.0, high=1.0))
-    there = [c for c in found.break_evens if c.axis == name] if found is not None else []
+    there = [c for c in found.crossovers if c.axis == name] if found is not None else []
     rules = tuple(Rule(c.at, f"{c.place}: {c.late} overtakes {c.early}", vertical=True) for c in there)
     return Figure(tuple(lines), across, up, rules, pointwise=True, empty="curves appear with the first verified results")
 

@@ -67,7 +67,7 @@ def test_the_exponent_is_the_regressions_and_break_even_lies_where_the_lines_cro
 def test_unclear_comparisons_give_no_break_even(passes: int, serial: dict[int, float], words: str) -> None:
     model, *_ = lines(passes, serial=serial, tiled_cpu={32: 1.0, 128: 1.0, 512: 1.0})
     found = findings(model, finished(model))
-    assert found.break_evens == () and found.data()["unclear"] == [*found.unclear]
+    assert found.crossovers == () and found.data()["unclear"] == [*found.unclear]
     assert found.unclear[0].startswith("serial may overtake tiled-cpu between n = 32 and 128, but at n = ")
     assert words in found.unclear[0] and found.unclear[0] == found.sentences[-1]
 
@@ -87,7 +87,7 @@ def test_made_up_times_are_survived(told: list[tuple[int, float, float]]) -> Non
         made.add(Experiment(kernel="tiled-cpu", n=n), other, passes=5)
     found = findings(made.model, finished(made.model))
     assert all(isinstance(sentence, str) for sentence in found.sentences) and json.dumps(found.data())
-    assert all(b.low <= b.at * (1 + 1e-9) and b.at <= b.high * (1 + 1e-9) for b in found.break_evens)
+    assert all(b.low <= b.at * (1 + 1e-9) and b.at <= b.high * (1 + 1e-9) for b in found.crossovers)
 
 
 def test_a_dense_kernel_wins_from_some_density_on() -> None:
@@ -96,7 +96,7 @@ def test_a_dense_kernel_wins_from_some_density_on() -> None:
         made.add(settle(Experiment(kernel="sparse-cpu", n=512, density=density)), seconds, passes=5)
         made.add(settle(Experiment(kernel="tiled-cpu", n=512, density=density)), 0.01, passes=5)
     found = findings(made.model, finished(made.model))
-    assert [b.sentence for b in found.break_evens] == [
+    assert [b.sentence for b in found.crossovers] == [
         "tiled-cpu is faster than sparse-cpu from about density = 0.32% on (between 0.1% and 1%)"
     ]
 
@@ -109,7 +109,7 @@ def test_a_kernel_that_always_wins_has_no_break_even() -> None:
     for n, cpu, gpu in ((64, 1.0, 0.5), (128, 8.0, 1.0)):
         made.add(settle(Experiment(kernel="serial", n=n)), cpu, passes=5)
         made.add(settle(Experiment(kernel="naive", n=n)), gpu, stages={"load": 1.0, "unload": 1.0}, passes=5)
-    found = findings(made.model, finished(made.model)).break_evens
+    found = findings(made.model, finished(made.model)).crossovers
     assert [(b.late, b.low, b.high, b.copies) for b in found] == [("naive", 64, 128, True)]
     made = Made(None)
     for tile, seconds in (("16", 3.0), ("32", 1.0), ("64", 2.0)):
