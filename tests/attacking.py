@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 SEED = int(os.environ.get("ATTACK_SEED", "1"))
 SIZE = float(os.environ.get("ATTACK_SIZE", "1"))  # times the usual number of cases
-# of an attack that compiles everything again: only `make attack` and `make slow` run it
+# marks an attack that compiles everything again: only `make attack` and `make slow` run it
 RARE: Callable[[Any], Any] = pytest.mark.attack if "ATTACK_SEED" in os.environ else pytest.mark.slow
 
 

@@ -85,7 +85,7 @@ class Queue:
         return ""
 
     def repeated(self, experiment: Settled, rule: Sequence[tuple[float, int]], within: float = inf) -> Settled:
-        """Set the repetitions that `rule` has for runs as short, unless the user set them or that takes more than `within` s."""
+        """Set the repetitions that `rule` gives for a run of this length, unless the user set them or they exceed `within` s."""
         one = self.expect(experiment).one
         often = experiment.measured(repeats=experiment.repeats or next(count for seconds, count in rule if one < seconds))
         return often if self.expect(often).total <= within else experiment
@@ -114,7 +114,7 @@ class Runner:
     """Starts a campaign's experiments one after the other, each once the session is free."""
 
     def __init__(self, queue: Queue, experiments: Iterator[Settled | None], skip: Callable[[Settled, str], object]):
-        """Run the experiments of `experiments`, which yields None while the next one is undecided; `skip` receives reasons."""
+        """Run `experiments`, which yields None while the next one is undecided; `skip` receives the reasons of skipped ones."""
         self._queue, self._experiments, self._skip = queue, experiments, skip
 
     def tick(self) -> bool:

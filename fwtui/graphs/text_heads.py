@@ -217,7 +217,7 @@ class _Beginning:
         most = max(numbers) + (0 in numbers)  # the least number of vertices
         if len(counts) == 2 and edges == len(others) and (vertices == found or vertices >= most):
             return counts
-        # also edges and vertices; vertices, edges and a start; rows, columns and entries
+        # other orders: edges, vertices; vertices, edges, start; rows, columns, entries
         likely = {(vertices, edges), (edges, vertices) if len(counts) == 2 else (min(vertices, edges), counts[2])}
         fits = any(size >= most and number == len(others) for size, number in likely)
         return counts if whole and widths == {len(counts)} and fits else ()

@@ -31,7 +31,7 @@ class EventChild(ChildProcess):
     """
 
     called = "the worker"
-    next = "gets a new one"  # what the next run does after its death
+    after_death = "the next run gets a new one"  # the end of the message about its death
     _patience = 0.5  # seconds to wait, once, for the last output of a dead process
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None):
@@ -53,7 +53,7 @@ class EventChild(ChildProcess):
 
     def death_fault(self, t: float, run: int | None, stage: str) -> Fault:
         """Return the fault that reports its death, in that run or outside of runs; `stage` is the stage of the run, if any."""
-        message = f"{self.death}{during(stage)}; the next run {self.next}"
+        message = f"{self.death}{during(stage)}; {self.after_death}"
         if self.killed:
             message += ". If no user killed it, the machine ran out of memory; choose a smaller n"
         return Fault(t=t, source="worker", code="died", run=run, message=message, stderr=self.last_output)

@@ -68,7 +68,7 @@ def check_job(devices: str) -> None:
 class MpiJob(EventChild):
     """mpiexec and its ranks, one for each of the devices. Raises Refused if there is no MPI."""
 
-    called, next = "mpiexec", "starts new ranks"
+    called, after_death = "mpiexec", "the next run starts new ranks"
 
     def __init__(
         self,

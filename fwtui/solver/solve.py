@@ -66,8 +66,8 @@ def solve(
     which computes the predecessors. `devices` needs mpi4py and mpiexec.
 
     In an MPI program all ranks call `solve` with the same arguments and `comm`, such as mpi4py's COMM_WORLD; only rank 0 passes
-    the graph. Each rank uses one GPU of its machine, or the CPU if there is no GPU or `devices` is "cpu". Each rank returns some
-    rows of the distances and predecessors; `result.rows` holds the vertices of these rows. With `gather`, rank 0 returns all
+    the graph. Each rank uses one GPU of its machine, or the CPU if there is no GPU or `devices` is "cpu". A rank returns the
+    distances and predecessors of its rows; `result.rows` holds the vertices of these rows. With `gather`, rank 0 returns all
     rows and the other ranks none. If rank 0 raises Refused, all ranks do. If a rank fails, the program aborts with its number.
 
     Unlike SciPy, a zero in a dense array is an edge of weight 0, a negative self-loop is a negative cycle, and distances are

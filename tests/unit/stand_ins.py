@@ -31,7 +31,12 @@ class StubChild:
         self.last_output = ""
         self.workers = (self.pid,)
 
-    death, killed, next, death_fault = EventChild.death, EventChild.killed, EventChild.next, EventChild.death_fault
+    death, killed, after_death, death_fault = (
+        EventChild.death,
+        EventChild.killed,
+        EventChild.after_death,
+        EventChild.death_fault,
+    )
     called, excess, printed, last_output_time, mark = EventChild.called, "", 0, 0.0, "a stub"
     exceeds = EventChild.exceeds
 

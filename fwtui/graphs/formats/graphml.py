@@ -44,7 +44,7 @@ def _defaults(data: bytes, name: str) -> dict[str, str]:
         if tag == "key":
             key = attributes.get("attr.name", "") if attributes.get("for", "all") in ("edge", "all") else ""
         if graphs > 1:
-            raise Refused(f"{name} holds more than one graph; save each in a file of its own")
+            raise Refused(f"{name} holds more than one graph; save each graph in a separate file")
 
     def text(data: str) -> None:
         if inside and key:

@@ -52,7 +52,7 @@ TITLES = {"warps": "Warps", "roofline": "Roofline", "ledger": "Speed of light", 
 TITLES |= {"cpu": "Cores and caches", "counters": "Counters", "planned": "Plan"}
 OF_GPU = ("warps", "roofline", "ledger", "occupancy")
 OF_CPU = ("cpu", "roofline", "ledger")
-OF_CPU_ALONE = ("cpu", "ledger")  # without a cost model of the bytes there is no roofline
+OF_CPU_WITHOUT_BYTES = ("cpu", "ledger")  # panels of a CPU kernel whose plan does not count bytes
 
 
 _no_other_run = require(lambda screen: len(screen.model.runs) > 1, "there is no other run")
@@ -215,14 +215,14 @@ class ExplainScreen(Frame):
             return ("planned",)
         counted = ("counters",) if run.counted else ()
         if cpu_facts(self.model, run) is not None:
-            return (OF_CPU if roofline.intensity(run) else OF_CPU_ALONE) + counted
+            return (OF_CPU if roofline.intensity(run) else OF_CPU_WITHOUT_BYTES) + counted
         return (OF_GPU if run.warps else (*OF_GPU[1:], OF_GPU[0])) + counted
 
     @property
     def _crowded(self) -> bool:
         """Return whether only one panel fits; two short ones always fit."""
         run = self.view.run
-        if self._order in (OF_CPU_ALONE, ("planned",)):
+        if self._order in (OF_CPU_WITHOUT_BYTES, ("planned",)):
             return False
         return self.narrow or self.app.size.height < (SAMPLED_ROWS if run is not None and run.warps else ROWS)
 
@@ -266,7 +266,7 @@ class ExplainScreen(Frame):
         self._show_warps(self._warps(run, self._op) if visible and run is not None else None)
         if run is not None and facts is not None:
             self.query_one(CpuPanel).show(self._cpu(run, facts))
-            if self._order == OF_CPU_ALONE:
+            if self._order == OF_CPU_WITHOUT_BYTES:
                 self.query_one(RunPanel).show(model, run, self.view.baseline_of(run), (), recorded=ladder_for(self))
         evidence = model.evidence(run) if run is not None and run.backend == "cuda" else None
         self.query_one(OccupancyPanel).show(model, run, evidence, self._op)
@@ -280,7 +280,7 @@ class ExplainScreen(Frame):
         visible = {single} if single else others
         for name in TITLES:
             self.query_one(f"#{name}").display = name in visible
-        self.query_one(RunPanel).display = order == OF_CPU_ALONE and not (single or self.narrow)
+        self.query_one(RunPanel).display = order == OF_CPU_WITHOUT_BYTES and not (single or self.narrow)
         self.query_one("#upper").display = bool(visible & {"cpu", "roofline", "occupancy"})
         which = self.query_one("#which", Static)
         which.display = bool(single)

@@ -38,7 +38,7 @@ def animation(film: Film) -> str:
         style_sheet(film)
         + f"g[id^=l]{{animation:{whole:.3f}s step-end infinite}}"
         + "".join(rules)
-        # with reduced motion only the last screen is shown
+        # a viewer who prefers reduced motion sees only the last screen
         + "@media (prefers-reduced-motion:reduce){g[id^=l]{animation:none}}"
     )
     corner, size = f'x="{-MARGIN}" y="{-MARGIN}"', f'width="{width + 2 * MARGIN}" height="{height + 2 * MARGIN}"'

@@ -195,7 +195,7 @@
 
   function toMarker(direction) {
     const target = direction > 0 ? gone + 1 : marker ? marker - 1 : gone;
-    if (target < 1 || target > film.stops.length) return say(`There is no marker ${direction > 0 ? "after" : "before"} this.`);
+    if (target < 1 || target > film.stops.length) return say(`There is no ${direction > 0 ? "later" : "earlier"} marker.`);
     seek(film.stops[target - 1], target);
   }
 
@@ -217,7 +217,7 @@
   function answer() {
     const asked = $("card").querySelector("details");
     if (asked) asked.open = !asked.open;
-    else say("There is no question here that the recording can answer.");
+    else say("There is no recorded answer here.");
   }
 
   function full() {

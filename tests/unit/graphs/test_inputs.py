@@ -222,7 +222,7 @@ def test_defaults_and_graphs_of_graphml_that_networkx_loses(tmp_path: Path) -> N
         path.write_text(f'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{keys}{graph}</graphml>')
         assert length(path, "a", "b") == 99
     path.write_text(f'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{graph}{graph}</graphml>')
-    with pytest.raises(Refused, match="holds more than one graph; save each in a file of its own"):
+    with pytest.raises(Refused, match="holds more than one graph; save each graph in a separate file"):
         load_lazily(str(path))
 
 
