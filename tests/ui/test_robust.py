@@ -14,10 +14,10 @@ import scenes
 from builders import model_of, write_session
 from fake_live import FakeLive
 from pressing import WIDE, go, offered, opened, press, proceed, settled, until
-from textual.events import Key, Paste, Resize
-from textual.geometry import Size
+from textual.events import Key, MouseDown, Paste, Resize
+from textual.geometry import Offset, Size
 from textual.screen import Screen
-from textual.widgets import DataTable, OptionList, Select
+from textual.widgets import DataTable, OptionList, Select, Static
 from textual.widgets._select import SelectOverlay
 
 from fwtui.__main__ import main
@@ -328,6 +328,14 @@ def test_the_details_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     unwritable = CrashLog()
     unwritable.path = kept.path / "x.txt"
     assert [unwritable.write(error) for error in (ValueError(), Refused("a sentence"))] == ["ValueError", "a sentence"]
+
+
+async def test_a_press_on_a_removed_widget_does_nothing(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with opened(dashboard) as pilot:
+        monkeypatch.setattr(dashboard.screen, "get_widget_and_offset_at", lambda x, y: (Static("removed"), Offset(0, 0)))
+        await dashboard.on_event(MouseDown(None, 20, 10, 0, 0, 1, False, False, False))
+        await pilot.pause()
+        assert dashboard.is_running and dashboard.return_code is None
 
 
 async def test_a_removed_screen_is_not_updated(dashboard: FwtuiApp) -> None:

@@ -69,13 +69,21 @@ class InputQueue:
         if unqueued or event.is_forwarded or not isinstance(event, InputEvent | Paste):
             if not event.is_forwarded:
                 self._let_scroll(event)
-            await self._deliver(event)
+            await self._send(event)
         elif not (isinstance(event, Key) and event.time < self._answered):  # drop keys pressed for a dialog that has closed
             self._inputs.append(event)
             if len(self._inputs) == 1:
                 await self._handle()
             else:
                 await self.give_up()
+
+    async def _send(self, event: Event) -> None:
+        """Deliver an event, but no press on a widget that was just removed: Textual 8.2 would need the widget's parent."""
+        if isinstance(event, MouseDown):
+            pressed, _ = self._app.screen.get_widget_and_offset_at(event.x, event.y)
+            if pressed is not None and not isinstance(pressed, Screen) and pressed.parent is None:
+                return
+        await self._deliver(event)
 
     def _let_scroll(self, event: Event) -> None:
         """Let the user scroll away from the widgets that the screen holds in view."""
@@ -96,7 +104,7 @@ class InputQueue:
             if isinstance(first, Key):
                 self._note_letter(first)
             self._let_scroll(first)
-            await self._deliver(first)
+            await self._send(first)
         if not self._awaited.post_message(Handled(first)):
             self.handled(first)
 
