@@ -181,7 +181,7 @@ def test_an_interrupted_command_prints_what_it_has(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_one_graph_on_two_processes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sweep", "--devices", "1,2", "-n", "256", "--repeats", "2", "--telemetry-hz", "0"]) == 0
-    assert "n 256: 2 devices do" in capsys.readouterr().out
+    assert "n 256: 2 devices reach" in capsys.readouterr().out
 
 
 def test_the_command_refuses_invalid_sweeps(capsys: pytest.CaptureFixture[str]) -> None:

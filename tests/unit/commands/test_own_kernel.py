@@ -188,9 +188,9 @@ def test_a_kernel_is_judged_once(
         right = fwtui(tmp_path, "watch", "mine.py", "--once", "--trust", "--device", "simulator", "--course")
         assert right.returncode == 0, right.stdout + right.stderr
         lines = right.stdout.splitlines()
-        ended = lines.index("RIGHT: right in all 13 cases, up to n = 11")
+        ended = lines.index("RIGHT: right in all 15 cases, up to n = 11")
         assert lines[0] == "mine.py, save 1" and lines[ended + 1 : ended + 3] == ["", "+ prompt 1 is done"]
-        assert lines[ended + 3].startswith("prompt 2 of 5: Let one block of threads do one tile")
+        assert lines[ended + 3].startswith("prompt 2 of 5: Let one block of threads update one tile")
         plan = lines.index("+ the plan does every relaxation once, and its steps do not race")
         assert plan in (1, 2) and lines[plan + 1] == "+ n = 1, one vertex: right"
     path.write_text(path.read_text().replace("distance[i, k] + distance[k, j]", "distance[i, k] + distance[j, k]"))

@@ -44,7 +44,7 @@ def test_every_instruction_has_its_line_and_lines_change_none() -> None:
     said = {text["flat_tiles.py"][one.source.line - 1].strip() for one in flat}
     assert "row = skip_pivot(cuda.blockIdx.y, base)" in said, "a function's line under its own file, not its caller's"
     least = [one for one in code if minimums(opcode(one.text))]
-    assert {text["k60_optimized.py"][one.source.line - 1].strip()[:17] for one in least} == {"own[first + m * a"}
+    assert {text["k60_optimized.py"][one.source.line - 1].strip()[:17] for one in least} == {"own[first + m * s"}
     kernel = kernel_named("katz-kider")
     shape = Shape(128, 32, "int32", options=tuple(sorted(kernel.defaults)))
     op = kernel.build(shape, Target("cuda", CC, multiprocessors=132)).ops["rest"]  # type: ignore[attr-defined]
