@@ -39,7 +39,7 @@ class Functions(NamedTuple):
     begin: Any  # (distance, weights, before, source, n, no_edge): initial predecessors, by single arcs
     spread: Any  # (distance, before, source, first, others, n, scale, far, slack)
     settle: Any  # (distance, weights, keys, before, source, n, none, far, slack): corrects a search in rounded lengths
-    unfound: Any  # (distance, before, source, n, far, rows): rows[i] = 1 if a path from i does not end
+    unfound: Any  # (distance, before, source, n, far, rows): sets rows[i] to 1 if a path from i does not end
 
 
 @jit(device=True, inline="always")
