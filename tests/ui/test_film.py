@@ -178,6 +178,7 @@ class TestCapture:
         assert "‖ paused" in before and "▶ playing" in film.text(film.frames[-1].lines), "it stops at a marker alone"
         assert [run.run for run in film.runs] == [1, 2] and film.runs[0].begin == 0.0
         assert 0 <= film.frames[0].played < film.duration < 5, "the cut is all there is"
+        assert [payload(page(one))["directed"] for one in (film, replace(film, stops=[]))] == [True, False], "opens at a marker"
 
     def test_the_page_has_the_hotspots_of_sampled_runs(self, tmp_path: Path) -> None:
         told = scenes.sampled_session(short_scoreboard=60, selected=40)

@@ -80,7 +80,7 @@ def _payload(film: Film) -> str:
         "runs": [(run.run, run.title, run.begin, run.end) for run in film.runs],
         "stops": [stop.played for stop in film.stops],
         "duration": film.duration,
-        "directed": film.directed,
+        "directed": film.directed and bool(film.stops),
         "speeds": SPEEDS,
     }
     return base64.b64encode(zlib.compress(json.dumps(whole, separators=(",", ":")).encode(), 9)).decode()

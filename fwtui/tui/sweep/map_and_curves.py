@@ -211,9 +211,9 @@ def shade_share(speed_share: float, spread: float) -> float:
     The logarithmic shade of the slowest run is one level of SHADES, not blank.
     """
     if spread < MIN_LOG_RANGE or not speed_share:
-        return min(speed_share, 1.0)
+        return speed_share
     least = 1 / (len(SHADES) - 1)
-    return least + (1 - least) * Scale(1 / spread, 1.0, log=True).share(min(speed_share, 1.0))
+    return least + (1 - least) * Scale(1 / spread, 1.0, log=True).share(speed_share)
 
 
 def legend(squares: Squares) -> str:
@@ -227,10 +227,10 @@ def _square(square: Square, measure: str, best: float | None, spread: float, mar
     run = square.run
     if square.state != ENDED or run is None:
         return [(f"{SIGNS.get(square.state, ' '):>{CELL}}", "reverse" if marked else MUTED)]
-    share = shade_share(speed(run) / best, spread) if best and not run_labels.is_unreliable(run) else 0.0
+    share = shade_share(speed(run) / best, spread) if best and run.counts else 0.0
     text = measured(run, measure, best)
     struck = "strike " if run_labels.is_unreliable(run) and run.rate else ""
-    shade = SHADES[min(len(SHADES) - 1, int(share * (len(SHADES) - 1) + 0.5))]
+    shade = SHADES[int(share * (len(SHADES) - 1) + 0.5)]
     colour = f"on $primary {round(10 + 50 * share)}%" if share else ""
     style = "reverse" if marked else colour
     return [(shade, style), (f"{text:>{CELL - 2}}", f"{struck}{style}".strip()), (" ", style)]
