@@ -7,13 +7,11 @@ from typing import Any
 
 import textual
 from textual.app import App
-from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
 from fwtui.common.errors import Refused
-from fwtui.tui.frame.contrast import LEGIBLE_DIM
 from fwtui_kernels.needs import Need, lacking, takes
 
 
@@ -85,11 +83,7 @@ def failed_widget(error: BaseException) -> Widget | None:
 
 
 class Survivor(App[None]):
-    """An application that can survive errors of its screens, and whose dim text is legible."""
-
-    def get_line_filters(self) -> Sequence[LineFilter]:
-        filters = super().get_line_filters()
-        return filters if self.native_ansi_color else [LEGIBLE_DIM, *filters]  # a terminal dims its own colours
+    """An application that can survive errors of its screens."""
 
     def survived(self, error: Exception) -> bool:
         """Handle an error; return False if the application has to end."""

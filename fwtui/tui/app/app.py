@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from textual.content import Content
 from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.events import Event, Resize
+from textual.filter import LineFilter
 from textual.geometry import Size
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
@@ -34,8 +35,9 @@ from fwtui.tui.app.input_queue import Handled, InputQueue
 from fwtui.tui.app.refresh_rate import RefreshRate
 from fwtui.tui.app.ui_state import SavedUiState
 from fwtui.tui.app.view_stack import ViewStack
-from fwtui.tui.frame.appearance import DEFAULT, FWTUI, HEIGHTS, WIDTHS, Appearance
+from fwtui.tui.frame.appearance import DEFAULT, FWTUI, HEIGHTS, WIDTHS, Appearance, bounded
 from fwtui.tui.frame.bindings import OF_THE_APP
+from fwtui.tui.frame.contrast import LEGIBLE_DIM
 from fwtui.tui.frame.dialogs import Dialog, EndScreen
 from fwtui.tui.frame.frame import FAILED, Frame
 from fwtui.tui.frame.palette import Command, CommandProvider
@@ -53,13 +55,7 @@ if TYPE_CHECKING:
     from fwtui.tui.frame.loaded_recording import Recording, SessionWanted
 
 PAGING = ("page_up", "page_down", "command_list('page_up')", "command_list('page_down')")
-MAX_SIZE = (1000, 300)  # columns and rows of the screen
 REMEMBER_EVERY = 2.0  # seconds between saves of the state while the user types
-
-
-def bounded(size: Size) -> Size:
-    """Clamp a size from the environment, the terminal or a web page."""
-    return Size(*(max(1, min(side, most)) for side, most in zip(size, MAX_SIZE, strict=True)))
 
 
 class FwtuiApp(Survivor):
@@ -141,6 +137,10 @@ class FwtuiApp(Survivor):
             return super().get_driver_class()
         except (ImportError, AttributeError, ValueError, RuntimeError):
             raise Refused(f"TEXTUAL_DRIVER is {quoted(constants.DRIVER)}, which is not a driver of Textual; unset it") from None
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        filters = super().get_line_filters()
+        return filters if self.native_ansi_color else [LEGIBLE_DIM, *filters]  # a terminal dims its own colours
 
     def on_load(self) -> None:
         # before the application changes the modes of the terminal

@@ -1,10 +1,11 @@
-"""The appearance of the screens: the theme, the breakpoints of the layout, and the user's settings and key map."""
+"""The appearance of the screens: theme, breakpoints and maximum size, and the user's settings and key map."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from textual.geometry import Size
 from textual.keys import KEY_NAME_REPLACEMENTS, Keys
 from textual.theme import BUILTIN_THEMES, Theme
 
@@ -40,6 +41,7 @@ FWTUI = Theme(
 THEMES = (FWTUI.name, *BUILTIN_THEMES)
 WIDTHS = [(0, "-tiny"), (60, "-narrow"), (100, "-wide")]  # minimum columns of each class
 HEIGHTS = [(0, "-tiny"), (16, "-flat"), (20, "-short"), (32, "-tall"), (50, "-high")]
+MAX_SIZE = (1000, 300)  # columns and rows of the screen
 _NAMED = {key.value for key in Keys if not key.value.startswith("<")} | set(KEY_NAME_REPLACEMENTS.values())
 _MODIFIERS = ("ctrl", "shift", "alt", "super", "hyper", "meta")
 
@@ -68,6 +70,11 @@ DEFAULT = Appearance()
 def classes_at(width: int, height: int) -> set[str]:
     """Return the classes of a screen in a terminal of that size."""
     return {max(step for step in steps if step[0] <= size)[1] for size, steps in ((width, WIDTHS), (height, HEIGHTS))}
+
+
+def bounded(size: Size) -> Size:
+    """Clamp a size from the environment, the terminal or a web page."""
+    return Size(*(max(1, min(side, most)) for side, most in zip(size, MAX_SIZE, strict=True)))
 
 
 def load_appearance(settings: Settings | None) -> Appearance:
@@ -143,8 +150,6 @@ def _check_clashes(screen: str, bindings: list[Action], settings: Settings) -> N
 def _origin(settings: Settings, name: str) -> str:
     """Return the origin of a setting: an option, a variable, or a file with the key."""
     where = settings.value(name).where
-    return (
-        where
-        if where.startswith("--") or not where.endswith(".toml")
-        else f"{sanitise(where.rpartition('/')[2])}: {sanitise(name)}"
-    )
+    if where.endswith(".toml") and not where.startswith("--"):
+        return f"{sanitise(where.rpartition('/')[2])}: {sanitise(name)}"
+    return where

@@ -17,7 +17,7 @@ class LegibleDim(LineFilter):
     """Replace the attribute dim by a colour between text and background."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        return [Segment(text, _dimmed(style, background), control) for text, style, control in segments]
+        return [one._replace(style=_dimmed(one.style, background)) if one.style and one.style.dim else one for one in segments]
 
 
 LEGIBLE_DIM = LegibleDim()  # one object, because Textual caches lines by their filter
@@ -35,8 +35,8 @@ def _luminance(colour: Color) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _dimmed(style: Style | None, background: Color) -> Style | None:
-    if style is None or not style.dim or style.color is None:
+def _dimmed(style: Style, background: Color) -> Style:
+    if style.color is None:
         return style
     ground = background if style.bgcolor is None or style.bgcolor.is_default else Color.from_rich_color(style.bgcolor)
     colour = Color.from_rich_color(style.color)
