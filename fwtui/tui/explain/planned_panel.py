@@ -82,7 +82,7 @@ def known_speed(
     return tuple(facts)
 
 
-class PlannedWords(TextPanel[PlannedSubject | None]):
+class PlannedText(TextPanel[PlannedSubject | None]):
     NOTHING = HEAD, line(("no run yet", MUTED))
 
     def draw(self, subject: PlannedSubject, width: int) -> Sequence[Content]:
@@ -132,10 +132,10 @@ class PlannedPanel(Container):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="planned-text", can_focus=False):
-            yield PlannedWords(None)
+            yield PlannedText(None)
         with VerticalScroll(id="code", can_focus=False):
             yield SourceView(Running(""))
 
     def show(self, subject: PlannedSubject | None) -> None:
-        self.query_one(PlannedWords).show(subject)
+        self.query_one(PlannedText).show(subject)
         self.query_one(SourceView).show(Running(subject.experiment.kernel if subject is not None else ""))

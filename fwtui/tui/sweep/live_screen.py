@@ -87,17 +87,17 @@ class SweepDraft(Draft):
     @property
     def files(self) -> tuple[str, ...]:
         """The user kernels in the form that are not loaded yet, so that their options are unknown."""
-        names = [name.strip() for name in self._texts["kernel"].split(",")]
+        entries = [name.strip() for name in self._texts["kernel"].split(",")]
         return tuple(
             name
-            for name in names
+            for name in entries
             if (is_path(name) and not name_of_file(name)) or (name in self._offered and name not in known_kernels())
         )
 
     def name_kernel(self, file: str, kernel: str) -> None:
         """Replace a file in the form by its kernel, or add the kernel if the form does not name the file."""
-        names = [name.strip() for name in self._texts["kernel"].split(",") if name.strip()]
-        named = [kernel if name == file else name for name in (names if file in names else [*names, file])]
+        entries = [name.strip() for name in self._texts["kernel"].split(",") if name.strip()]
+        named = [kernel if name == file else name for name in (entries if file in entries else [*entries, file])]
         self._texts["kernel"] = ",".join(dict.fromkeys(named))
 
     @property
@@ -188,7 +188,7 @@ class SweepDraft(Draft):
         """Describe the axes in a line: n 64..512 · tile all."""
         fields = [(row.title.lower(), row.text) for row in self.rows() if row.shown and row.key not in ("kernel", *NO_AXES)]
         varied = [f"{title} {text}" for title, text in fields if text == ALL or "," in text or ".." in text]
-        return " · ".join([self._texts["kernel"], *varied, f"within {self._texts[WITHIN]} s"])
+        return " · ".join([self._texts["kernel"], *varied, f"budget {self._texts[WITHIN]} s"])
 
     def toggle(self, kernel: str) -> None:
         """Add a kernel to the sweep or remove it; the last one stays."""

@@ -304,9 +304,9 @@ def outside(s: RunSubject, width: int) -> list[Content]:
     if run.simulated:
         return []
     lines: list[Content] = []
-    if (timed := run.instrumented_repetition) is not None:
-        parts = [f"{units.duration(timed.seconds)}{' in a CUDA graph' * timed.captured}"]
-        parts += [f"median of {timed.passes:,}"] * (timed.passes > 1)
+    if (instrumented := run.instrumented_repetition) is not None:
+        parts = [f"{units.duration(instrumented.seconds)}{' in a CUDA graph' * instrumented.captured}"]
+        parts += [f"median of {instrumented.passes:,}"] * (instrumented.passes > 1)
         struck = "strike" if run_labels.is_unreliable(run) else ""
         name = INSTRUMENTED if width >= WIDE else NARROW_LABELS[INSTRUMENTED]
         lines += hanging_indent(name, label_cells(width), [*parts, *instrumentation(run)], width, struck)

@@ -48,7 +48,7 @@ def explained(
 ) -> list[Content]:
     """Return the reason, the bottleneck and the next rung, each with its label.
 
-    `ask` is the instruction for measuring missing data, `key` runs the next rung, `sourced` adds the origin of the numbers.
+    `fix` is the instruction for measuring missing data, `key` runs the next rung, `sourced` adds the origin of the numbers.
     """
     offer = f"{key}: try it" if key and assessment.next is not None else ""
     rows: list[Content] = []
