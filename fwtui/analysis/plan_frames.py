@@ -292,7 +292,7 @@ def _progress(run: Run, now: float) -> tuple[float, float, str] | None:
 
 def _lit(frames: PlanFrames, frame: PlanFrame, run: Run, about: str) -> Scene:
     count = f"{about}round {frame.round} of {frames.rounds}"
-    phase = next((p.title for p in run.phase_names if p.key == frame.phase), frame.phase)
+    phase = run.phase_title(frame.phase)
     short = f"{frame.round}/{frames.rounds}"
     captions = (f"{count} · {phase}", count, f"{about}{short} · {phase}", f"{about}{short}", short)
     captions = captions if frames.rounds > 1 else (f"{about}{phase}", phase)

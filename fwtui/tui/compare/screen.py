@@ -141,12 +141,8 @@ class CompareScreen(Frame):
 
     def table(self) -> Table:
         """Return the verdicts with their reasons."""
-        entrants = self.entrants
-        return (
-            [COMPARED_HEAD, *(comparison_cells(line.entrant, line.comparison) for line in self._lines(entrants))]
-            if entrants
-            else ()
-        )
+        rows = [comparison_cells(line.entrant, line.comparison) for line in self._lines(self.entrants)]
+        return [COMPARED_HEAD, *rows] if rows else ()
 
     @property
     def entrants(self) -> list[ComparedRun]:

@@ -53,9 +53,8 @@ class PhaseTable(TextPanel[PhaseTableSubject | None]):
         run = subject.run
         head = _head(run, width)
         if not subject.lines:
-            none = (
-                "no per-phase times yet; they follow the timed repetitions" if run.state == "running" else "no phases were timed"
-            )
+            later = "no per-phase times yet; they follow the timed repetitions"
+            none = later if run.state == "running" else "no phases were timed"
             return [head, line((run_labels.simulated(run) if run.simulated else none, MUTED))]
         wide = width >= WIDE_CELLS
         columns, title = (COLUMNS, TITLE) if wide else (NARROW, NARROW_TITLE)

@@ -186,13 +186,13 @@ def _stretch(model: Model, run: Run, clock: FilmClock) -> FilmStretch:
 def _warps(runs: Iterable[Run]) -> Iterator[FilmWarps]:
     """Yield the hotspots of each phase for runs with PC samples."""
     for run in runs:
-        titles, lines = {phase.key: phase.title for phase in run.phase_names}, list[FilmHotspot]()
+        lines: list[FilmHotspot] = []
         for samples in run.warps:
             listing = run.listing(samples.op)
             for one in listing.sampled[:MAX_LINES] if listing is not None and samples.samples else ():
                 share = units.percent(one.samples / samples.samples)
                 place, text = f"{one.file}:{one.line}", truncate(one.text.strip(), WIDEST)
-                lines.append(FilmHotspot(titles.get(samples.op, samples.op), place, share, state_at(one), text))
+                lines.append(FilmHotspot(run.phase_title(samples.op), place, share, state_at(one), text))
         if (main := main_samples(run)) is not None:
             reason = warp_reason(main, run.listing(main.op))
             yield FilmWarps(run.id, f"run {run.id}, {run.title or run.experiment.kernel}: {reason}", lines)

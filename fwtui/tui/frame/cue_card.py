@@ -145,9 +145,9 @@ def _card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
         return None
     number, of, marker = view.marker
     cue = cue_of(marker)
+    answer_hidden = cue.answered and view.answered != number
     if not view.presenting:
-        keys = f"{key_of('marker.answer')} shows the answer, {key_of('play')} continues" if cue.answered else ""
-        keys = keys if view.answered != number else ""
+        keys = f"{key_of('marker.answer')} shows the answer, {key_of('play')} continues" if answer_hidden else ""
         first = f"{key_of('presenter')} presents the cue cards" if number == 1 and not cue.answered else ""
         return Card(number, of, cue, _answer(view, cue), keys or first)
     message = view.notice.text if view.notice is not None else ""
@@ -156,8 +156,7 @@ def _card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
         title = view.model.header.title if view.model.header is not None else ""
         return Card(of + 1, of, Cue(title, title=END), None, message or f"{back}   {leave}", True, roomy)
     guessed = f"{key_of('marker.guess')} guess   " * (cue.kind is not None and view.run is not None)
-    hidden = cue.answered and view.answered != number
-    on = f"{guessed * hidden}{key_of('play')} {'answer' if hidden else 'next'}   {back if number > 1 else leave}"
+    on = f"{guessed * answer_hidden}{key_of('play')} {'answer' if answer_hidden else 'next'}   {back if number > 1 else leave}"
     return Card(number, of, cue, _answer(view, cue), message or on, True, roomy)
 
 

@@ -6,7 +6,6 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from itertools import takewhile
 from typing import ClassVar, NamedTuple
 
 from textual import events as ui
@@ -184,8 +183,10 @@ class Playback:
 
     def ahead(self, run: Run, *kinds: type[Event]) -> Run:
         """Return the run with the events of these kinds that follow this position, up to the next run."""
-        following = (line.event for line in self.player.lines[self.player.index :])
-        for event in takewhile(lambda event: not isinstance(event, RunStarted), following):
+        for place in range(self.player.index, len(self.player.lines)):
+            event = self.player.lines[place].event
+            if isinstance(event, RunStarted):
+                break
             if isinstance(event, kinds) and event.run == run.id:  # type: ignore[attr-defined]
                 run = run.after(event)
         return run

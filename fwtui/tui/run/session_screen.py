@@ -31,6 +31,7 @@ from fwtui.tui.run.answers_panel import AnswersPanel
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets.ladder_chart import ladder_of
 from fwtui.tui.widgets.matrix import MatrixPicture
+from fwtui.tui.widgets.run_labels import is_beginning
 from fwtui.tui.widgets.run_table import NEWEST, ORDERS, HistoryTable
 
 POINTED = {  # selectors of the panels that a marker can name; other names are classes on the Run panel
@@ -151,8 +152,8 @@ class SessionScreen(Frame):
         raise NotImplementedError
 
     def show(self) -> None:
-        run, playback = self.view.run, self.view.playback
-        if run is not None and playback is not None and self.awaits_results:  # a card shows what the run is going to do
+        run, playback, awaits_results = self.view.run, self.view.playback, self.awaits_results
+        if run is not None and playback is not None and awaits_results:  # a card shows what the run is going to do
             run = playback.ahead(run, events.Planned, events.Plan, events.Ordered)
         if self.has_class(ANSWERED):
             answer = None if self.view.presenting else self.run_answers
@@ -163,8 +164,8 @@ class SessionScreen(Frame):
         again, then = ("", "") if self.view.source is None else (self.key_of("again"), self.key_of("next_rung"))
         fixes, panel = self.fixes(), self.query_one(RunPanel)
         recorded = ladder_for(self) if run is not None else None
-        panel.set_class(self.awaits_results, "-awaits")
-        panel.show(self.model, run, baseline, self.advice(), self._moves, fixes, again, recorded, then)
+        panel.set_class(awaits_results, "-awaits")
+        panel.show(self.model, run, baseline, self.advice(), self._moves(awaits_results), fixes, again, recorded, then)
         self._show_runs()
 
     def _show_runs(self) -> int:
@@ -199,15 +200,14 @@ class SessionScreen(Frame):
         """True at a cue card of a run that has only started: its plan and source are shown instead of empty tables."""
         run, playback = self.view.run, self.view.playback
         at_card = playback is not None and playback.recording.marks.directed and self.view.marker is not None
-        return at_card and run is not None and run.state == "running" and run.seconds is None and run.progress is None
+        return at_card and run is not None and is_beginning(run)
 
-    @property
-    def _moves(self) -> bool:
+    def _moves(self, awaits_results: bool) -> bool:
         """True if a plan plays in slow motion: before a run progresses; in a presentation, also on cards about the matrix."""
         if not self.view.presenting:
-            return self.view.motion or self.awaits_results
+            return self.view.motion or awaits_results
         over, marker = self.view.playback is not None and self.view.playback.over, self.view.marker
-        return not over and marker is not None and (self.awaits_results or cue_of(marker[2]).panel == "matrix")
+        return not over and marker is not None and (awaits_results or cue_of(marker[2]).panel == "matrix")
 
     def fixes(self) -> Mapping[str, str]:
         """Return the way to measure each kind of data that an explanation may lack."""

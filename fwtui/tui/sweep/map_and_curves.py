@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import ClassVar, NamedTuple
 
@@ -145,12 +146,11 @@ class HeatMap(GridCursor, TextPanel[HeatMapSubject], can_focus=True):
         head = f"{signs}{head:>{name - len(signs)}}" if len(signs) + len(head) < name else f"{cut_middle(head, name):>{name}}"
         signed = squares.across.name == "kernel"
         lines = [line((head, MUTED), *(piece for v in values for piece in (" " * GAP, *_head(v, signed, cell))))]
-        best, spread = squares.best_speed, squares.speed_range
+        best, spread, marks = squares.best_speed, squares.speed_range, _row_signs(squares)
         for index, row_squares in list(enumerate(squares.rows))[top : top + height]:
             here = index == row
-            mark = _row_sign(squares, index)
-            room = name - SIGN * bool(mark)
-            pieces: list[Piece] = [*mark, (f"{cut_middle(row_squares.name, room):<{room}}", STRONG if here else "")]
+            room = name - SIGN * bool(marks[index])
+            pieces: list[Piece] = [*marks[index], (f"{cut_middle(row_squares.name, room):<{room}}", STRONG if here else "")]
             for place, square in list(enumerate(row_squares.squares))[first : first + count]:
                 marked = here and place == column and self.has_focus
                 pieces += [" " * (GAP + cell - CELL), *_square(square, subject.measure, best, spread, marked)]
@@ -161,7 +161,7 @@ class HeatMap(GridCursor, TextPanel[HeatMapSubject], can_focus=True):
 def _columns(squares: Squares, width: int, column: int) -> tuple[int, int, int, int]:
     """Return the cells of the names and of a column, the first visible column, and the number of visible columns."""
     count = len(squares.across.values)
-    names = [len(row.name) + SIGN * bool(_row_sign(squares, place)) for place, row in enumerate(squares.rows)]
+    names = [len(row.name) + SIGN * bool(mark) for row, mark in zip(squares.rows, _row_signs(squares), strict=True)]
     longest = max([*names, len(squares.across.name)])
     most = min(MAX_NAME, max(MIN_NAME, width - min(count, 4) * (CELL + GAP)))
     name = max(MIN_NAME, min(longest, most))
@@ -186,16 +186,16 @@ def _signed(kernel: str) -> list[Piece]:
     return [(f"{sign(kernel).glyph} ", sign(kernel).colour)] if kernel else []
 
 
-def curve_number(squares: Squares, row: int) -> str:
-    """Return the number of a row's curve if several rows have the same kernel, so that its sign does not identify the row."""
-    shared = sum(one.kernel == squares.rows[row].kernel for one in squares.rows) > 1
-    return MARKERS[row % len(MARKERS)] if shared and amounts(squares.across.name) else ""
+def curve_numbers(squares: Squares) -> list[str]:
+    """Return the number of each row's curve; empty if the sign of its kernel identifies the row, or the axis has no curves."""
+    curves, counts = amounts(squares.across.name), Counter(row.kernel for row in squares.rows)
+    return [MARKERS[place % len(MARKERS)] if curves and counts[row.kernel] > 1 else "" for place, row in enumerate(squares.rows)]
 
 
-def _row_sign(squares: Squares, row: int) -> list[Piece]:
-    """Return the sign of a row's curve: its number, or the sign of its kernel."""
-    number = curve_number(squares, row)
-    return [(f"{number} ", "")] if number else _signed(squares.rows[row].kernel)
+def _row_signs(squares: Squares) -> list[list[Piece]]:
+    """Return for each row the sign of its curve: its number, or the sign of its kernel."""
+    rows = zip(curve_numbers(squares), squares.rows, strict=True)
+    return [[(f"{number} ", "")] if number else _signed(row.kernel) for number, row in rows]
 
 
 def _head(value: str, kernel: bool, cell: int) -> list[Piece]:
@@ -271,13 +271,12 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
         return efficiencies(found.scalings if found is not None else (), marked)
     first = first_shown(row, len(squares.rows), MAX_SERIES)
     xs = tuple(float(v) for v in squares.across.values)
-    lines = []
+    lines, numbers = [], curve_numbers(squares)
     for place, row_squares in list(enumerate(squares.rows))[first : first + MAX_SERIES]:
         ys = tuple(number(run, measure, squares.best_speed) for run in _counted(row_squares))
         if any(y is not None for y in ys):
-            number_of_row = curve_number(squares, place)
-            kernel = "" if number_of_row else row_squares.kernel
-            lines.append(Series(row_squares.name, xs, ys, strong=place == row, kernel=kernel, marker=number_of_row))
+            kernel = "" if numbers[place] else row_squares.kernel
+            lines.append(Series(row_squares.name, xs, ys, strong=place == row, kernel=kernel, marker=numbers[place]))
     doubling = min(xs) > 0 and max(xs) / min(xs) >= 4 and (name != "density" or max(xs) < SPARSE)
     across = Axis(name, log=doubling, base=2 if doubling and name != "density" else 10)
     ups = {"time": Axis("time", units.duration, log=True), "rate": Axis("rate", rate_text, log=doubling)}

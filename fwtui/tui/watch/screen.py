@@ -36,8 +36,7 @@ from fwtui.live.watch_events import (
     WatchUpdate,
 )
 from fwtui.live.watch_loop import WatchLoop
-from fwtui.stream.kernel_tests import WRONG as INCORRECT
-from fwtui.stream.kernel_tests import Where, repeated_text
+from fwtui.stream.kernel_tests import Finding, Where, repeated, repeated_text
 from fwtui.tui.actions import bound, hidden_look
 from fwtui.tui.background import in_background
 from fwtui.tui.frame.dialogs import Dialog
@@ -175,19 +174,20 @@ class Checks(TextPanel[WatchSubject]):
         lines: list[Content] = []
         self.first_wrong = None
         at_top = subject.verdict.sentence if subject.verdict is not None else None
-        findings = [report.finding for report in subject.lines if report.finding is not None]
-        cases = 0  # with wrong distances
+        others = repeated_text([report.finding for report in subject.lines if report.finding is not None])
+        findings: list[Finding] = []  # up to this report
         for report in subject.lines:
-            is_wrong = report.finding is not None and report.finding.outcome == INCORRECT
-            cases += is_wrong
-            if is_wrong and cases > 1:
-                report = report._replace(sentence=repeated_text(findings) if cases == 2 else "")
+            sentence = report.sentence
+            if report.finding is not None:
+                findings.append(report.finding)
+                if report.finding in repeated(findings):
+                    sentence, others = others, ""
             if report.right is False and self.first_wrong is None:
                 self.first_wrong = len(lines)
-            if report.sentence and report.about != VERDICT and not (report.right is False and report.sentence == at_top):
+            if sentence and report.about != VERDICT and not (report.right is False and sentence == at_top):
                 sign, style = MARKS[report.right]
                 muted = MUTED if report.about in (NOTE, DERIVED, REASON, HINT) else STRONG if report.about in (TIME, LINE) else ""
-                lines += indented(line((sign, style)), report.sentence, width, muted)
+                lines += indented(line((sign, style)), sentence, width, muted)
         if subject.old:
             lines.append(line(("the file was saved again; these results are of the save before", MUTED)))
         return lines

@@ -13,6 +13,7 @@ from textual.widget import Widget
 
 from fwtui.analysis.plan_frames import Deal, PlanFrames, Scene, frames_of, raced_scene, scene, slow_scene
 from fwtui.stream.run import Run
+from fwtui.tui.widgets.run_labels import is_beginning
 from fwtui_kernels.plan import Rect
 
 REST, FILLED, WRITTEN, READ, SENT = range(5)  # states of a pixel; a greater one takes precedence
@@ -154,7 +155,7 @@ class MatrixPicture(Widget):
         if frames is not None and frames.complete and len(frames) and run is not None:
             if self._raced is not None:
                 scene_now = raced_scene(frames, run, *self._raced)
-            elif self._motion is not None and (run.state != "running" or (run.progress is None and run.seconds is None)):
+            elif self._motion is not None and (run.state != "running" or is_beginning(run)):
                 scene_now = slow_scene(frames, run, self._place)
             else:
                 scene_now = scene(frames, run, self._now)

@@ -125,16 +125,20 @@ def outcome(run: Run, model: Model | None = None) -> str:
     if run.simulated and run.verified:
         return "✓ simulated"
     found = run.verdict.verdict if run.verdict is not None else "unverified"
-    parts = " · ".join(
-        filter(None, (f"{word[0]} {VERDICTS.get(found, found).upper() if run.wrong else found}", describe_sampled_check(run)))
-    )
+    text = VERDICTS.get(found, found).upper() if run.wrong else found
+    parts = filter(None, (f"{word[0]} {text}", describe_sampled_check(run)))
     disturbed = [one.word for one in disturbances(run, model.evidence(run))] if model is not None else []
-    return " · ".join([parts, *(disturbed or ["low confidence"] * bool(run.indicative))])
+    return " · ".join([*parts, *(disturbed or ["low confidence"] * bool(run.indicative))])
 
 
 def is_unreliable(run: Run) -> bool:
     """Return True if the run has ended and its distances are not verified; its numbers are then struck through."""
     return run.state != "running" and run.verified is not True
+
+
+def is_beginning(run: Run) -> bool:
+    """Return True if the run has neither ended nor shown progress or a time."""
+    return run.state == "running" and run.progress is None and run.seconds is None
 
 
 def device(model: Model) -> str:
