@@ -164,22 +164,22 @@ def _why(row: TableRow) -> str | None:
 
 
 def baseline_run(model: Model, run: Run, baseline: str | None = None) -> Run | None:
-    """Return the latest finished run of that kernel and size, preferably with the same data type.
+    """Return the latest finished run of that kernel on the same graph, preferably with the same data type.
 
     Without a kernel: the first verified run on the same graph.
     """
     if baseline is None:
         return model.first_run_of(run)
-    latest = model.once(_latest).get((baseline, run.n), {})
+    latest = model.once(_latest).get((baseline, run.experiment.graph), {})
     return latest.get(run.experiment.dtype) or max(latest.values(), key=lambda other: other.id, default=None)
 
 
 def _latest(model: Model) -> dict[tuple[object, ...], dict[str, Run]]:
-    """Map (kernel, size) and data type to the finished run with the highest number."""
+    """Map (kernel, graph) and data type to the finished run with the highest number."""
     latest: dict[tuple[object, ...], dict[str, Run]] = {}
     for run in sorted(model.runs.values(), key=lambda run: run.id):
         if run.state == "done" and run.seconds and not run.wrong:
-            latest.setdefault((run.experiment.kernel, run.n), {})[run.experiment.dtype] = run
+            latest.setdefault((run.experiment.kernel, run.experiment.graph), {})[run.experiment.dtype] = run
     return latest
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from math import floor, log10
 from typing import NamedTuple
 
-from fwtui.analysis.disturbances import MAX_SLOWDOWN, Disturbance, disturbances, max_interference_factor
+from fwtui.analysis.disturbances import MAX_SLOWDOWN, disturbances, max_interference_factor
 from fwtui.analysis.ratio_interval import MIN_SECONDS, Interval, ratio
 from fwtui.common import units
-from fwtui.experiment.experiment import HOW_MEASURED, Experiment, identity
+from fwtui.experiment.experiment import HOW_COMPUTED, HOW_MEASURED, Experiment, identity
 from fwtui.experiment.fields import FIELDS, Field
 from fwtui.stream import events
 from fwtui.stream.model import Model
@@ -188,7 +188,7 @@ def classify(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, str, Rat
     interval exceeds it, SAME if the interval is within it (two one-sided tests: D. J. Schuirmann, J. Pharmacokinetics and
     Biopharmaceutics 15, 1987), else UNCLEAR. With too few repetitions for an interval, large differences still get a verdict:
     MAX_SLOWDOWN between the closest repetitions, or MIN_RATIO_FEW if there are three of each within MAX_SPREAD. A run that is
-    not finished, not verified, simulated or of another n is NOT COMPARED. Another graph of the same n is the same work.
+    not finished, not verified, simulated or of another graph is NOT COMPARED.
 
     The interval covers the variation between repetitions of a run. Runs vary more (T. Kalibera, R. Jones, Rigorous
     Benchmarking in Reasonable Time, ISMM 2013): if an experiment was run again, a difference must also exceed that between its
@@ -212,7 +212,7 @@ def classify(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, str, Rat
         text, better = span, f"; for a better estimate {f'use at least {ENOUGH} repetitions' if few else 'run it again'}"
     if low >= 1 / (1 + MIN_DIFFERENCE) and high <= 1 + MIN_DIFFERENCE:
         return SAME, f"{text}, within {units.percent(MIN_DIFFERENCE)}", speed
-    ours, theirs = disturbed = _disturbances(entrant), _disturbances(baseline)
+    ours, theirs = disturbed = [disturbances(e.run, e.model.evidence(e.run)) for e in (entrant, baseline)]
     both = [(e.label, one) for e, ones in zip((entrant, baseline), disturbed, strict=True) for one in ones]
     if both:
         whys = " and ".join(f"{label} was {one.word} ({one.why})" for label, one in both)
@@ -237,12 +237,11 @@ def classify(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, str, Rat
 def speedup(run: Run, against: Run | None) -> float | None:
     """Return the ratio of the median times of two runs: the speedup of a comparison.
 
-    None if the runs did not do the same work, or one of them is not finished or not verified.
+    None if the runs have different graphs, or one of them is not finished or not verified.
     """
-    if against is None or run.n != against.n or not (run.counts and against.counts):
+    if against is None or (run.n, run.experiment.graph) != (against.n, against.experiment.graph):
         return None
-    assert run.seconds and against.seconds
-    return against.seconds / run.seconds
+    return against.seconds / run.seconds if run.counts and against.counts and run.seconds and against.seconds else None
 
 
 def repeated(model: Model, run: Run) -> float:
@@ -271,9 +270,9 @@ def differences(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, ...]:
     """Return every difference between the settings of two runs: tile 32 against 16."""
     ours, theirs = entrant.run.experiment, baseline.run.experiment
     both = ours.options.keys() & theirs.options.keys()  # options of different kernels are not compared
-    fields = [(field.name, _shown(field, ours), _shown(field, theirs)) for field in FIELDS if field.name not in HOW_MEASURED]
-    fields += [(name, str(ours.options[name]), str(theirs.options[name])) for name in sorted(both)]
-    lines = [f"{name} {one} against {other}" for name, one, other in fields if one != other]
+    options = [(name, ours.options[name], theirs.options[name]) for name in sorted(both)]
+    lines = _changed_fields(ours, theirs, HOW_MEASURED)
+    lines += [f"{name} {one} against {other}" for name, one, other in options if one != other]
     if entrant.device != baseline.device:
         lines.append(f"{entrant.device or 'an unknown machine'} against {baseline.device or 'an unknown machine'}")
     return tuple(lines)
@@ -301,7 +300,15 @@ def _refusal(entrant: ComparedRun, baseline: ComparedRun) -> str:
             return f"{e.label} is {state}, so its time does not count"
     if run.n != base.n:
         return f"n = {run.n} is not the same work as n = {base.n}; rates can be compared, times cannot"
+    if run.experiment.graph != base.experiment.graph:
+        changes = ", ".join(_changed_fields(run.experiment, base.experiment, (*HOW_COMPUTED, *HOW_MEASURED)))
+        return f"the graphs differ ({changes}); only times on the same graph are compared"
     return ""
+
+
+def _changed_fields(ours: Experiment, theirs: Experiment, ignoring: Sequence[str]) -> list[str]:
+    shown = [(field.name, _shown(field, ours), _shown(field, theirs)) for field in FIELDS if field.name not in ignoring]
+    return [f"{name} {one} against {other}" for name, one, other in shown if one != other]
 
 
 def _shown(field: Field, experiment: Experiment) -> str:
@@ -309,10 +316,6 @@ def _shown(field: Field, experiment: Experiment) -> str:
     if field.name == "devices" and not text:
         return "one"
     return "none" if not text or (field.name == "tile" and not experiment.tile) else text
-
-
-def _disturbances(entrant: ComparedRun) -> tuple[Disturbance, ...]:
-    return disturbances(entrant.run, entrant.model.evidence(entrant.run))
 
 
 def _device(entrant: ComparedRun) -> tuple[object, ...]:
@@ -345,10 +348,9 @@ def _point_estimate(run: Run, base: Run) -> PointEstimate | None:
     far = MIN_RATIO_FEW if exact else MAX_SLOWDOWN
     if not (high <= 1 / far or low >= far):
         return None
-    slower = run.seconds > base.seconds
     times = float(f"{max(run.seconds, base.seconds) / min(run.seconds, base.seconds):.0e}")
     repetitions = min(r.done.count if r.done is not None else len(r.samples) for r in (run, base))
-    return PointEstimate(times if slower else 1 / times, low, high, repetitions)
+    return PointEstimate(times if run.seconds > base.seconds else 1 / times, low, high, repetitions)
 
 
 def _too_few(run: Run, base: Run) -> str:

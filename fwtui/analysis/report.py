@@ -33,8 +33,6 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
     evidence, done, verdict = model.evidence(run), run.done, run.verdict
     occupancy = run.main_occupancy
     gpu = model.gpu_of(run) if run.backend == "cuda" else None
-    experiment = msgspec.to_builtins(run.experiment)
-    flops = fp32_flops(gpu)
     against = baseline_run(model, run, baseline)
     limit = limit_of(model, run)
     phases, ranks, gained = run.phases, rank_times(run), gain(model, run)
@@ -49,7 +47,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "device": gpu.name if gpu is not None else None,
         "n": run.n or None,  # a refused file has none
         "padded": run.padded or None,
-        "experiment": experiment,
+        "experiment": msgspec.to_builtins(run.experiment),
         "state": run.state,
         "message": done.message if done is not None else "",
         "verified": run.verified,
@@ -71,7 +69,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "share_of_limit": limit.share if limit is not None else None,
         "model_bytes_per_second": run.bandwidth,
         "peak_bytes_per_second": gpu.peak_bytes_per_second if gpu is not None else None,
-        "peak_flops_per_second": flops,
+        "peak_flops_per_second": fp32_flops(gpu),
         "flops_per_task": flops_per_task(model, run),
         "baseline": against.id if against is not None else None,
         "speedup": speedup(run, against),

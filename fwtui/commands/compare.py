@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,8 @@ _LEFT_OUT = (  # events that no comparison needs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    about = "baseline, then the runs to compare with it; one session: its runs, compared with its first verified run; "
-    about += "two sessions: every experiment that is in both"
+    about = "baseline, then the runs to compare with it; one session: its runs, compared with the first verified run of their "
+    about += "graph; two sessions: every experiment that is in both"
     parser.add_argument("entrants", nargs="+", metavar="SESSION[:RUN]", help=about)
     add_json_option(parser, "one JSON object per comparison")
     about = "also show the changes of the per-phase times, of the stages that are not timed, and of the warp stall reasons"
@@ -113,19 +114,23 @@ def _small(run: Run, before: Run | None) -> Run:
 
 def _pairs(groups: list[list[ComparedRun]]) -> list[tuple[ComparedRun, ComparedRun]]:
     """Return the (run, baseline) pairs of the command line. Raises Refused if there is nothing to compare."""
-    whole = [len(group) > 1 for group in groups]
     if len(groups) == 1:
-        first = next((e for e in groups[0] if e.run.verified), groups[0][0])
-        groups = [[first], [e for e in groups[0] if e is not first]]
-    elif whole[0]:
+        graphs = [e.run.experiment.graph for e in groups[0]]
+        counts, verified_first = Counter(graphs), sorted(groups[0], key=lambda e: not e.run.verified)
+        firsts = {e.run.experiment.graph: e for e in verified_first[::-1]}
+        # the only run of a graph is NOT COMPARED with the first one
+        bases = [firsts[graph] if counts[graph] > 1 else verified_first[0] for graph in graphs]
+        compared = ((e, base) for e, base in zip(groups[0], bases, strict=True) if e is not base)
+        found = sorted(compared, key=lambda pair: pair[1].run.id)
+    elif len(groups[0]) > 1:
         found = [pair for group in groups[1:] for pair in pairs(group, groups[0])]
         if not found:
             raise Refused("the sessions have no experiment in common; name the runs, like `fwtui compare A:1 B:2`")
         return found
-    baseline = groups[0][0]
-    found = [(entrant, baseline) for group in groups[1:] for entrant in group]
+    else:
+        found = [(entrant, groups[0][0]) for group in groups[1:] for entrant in group]
     if not found:
-        raise Refused(f"{quoted(baseline.label)} is one run, and a comparison needs two; name another session or run")
+        raise Refused(f"{quoted(groups[0][0].label)} is one run, and a comparison needs two; name another session or run")
     return found
 
 

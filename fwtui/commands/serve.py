@@ -19,8 +19,7 @@ HOST = "127.0.0.1"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    about = "further sessions of yours to offer; the first one opens first"
-    parser.add_argument("sessions", nargs="*", metavar="session", help=about)
+    parser.add_argument("sessions", nargs="*", metavar="session", help="your sessions to offer too; the first one opens first")
     parser.add_argument("--port", type=int, default=8000, metavar="PORT", help="TCP port, 0 for any free port (default: 8000)")
     add_display_options(parser)
 

@@ -114,9 +114,7 @@ def _phase_choices(entrant: ComparedRun) -> tuple[GuessChoice, ...]:
 def _speedup(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
     run = entrant.run
     if before is None:
-        raise Refused(f"{entrant.label} has no baseline; put a run with the same n before it")
-    if before.run.n != run.n:
-        raise Refused(f"{before.label} has n = {before.run.n} and {entrant.label} n = {run.n}; choose runs with the same n")
+        raise Refused(f"{entrant.label} has no baseline; put a run of the same graph before it")
     ratio = _finite(entrant, _seconds_of(before) / _seconds_of(entrant))
     found = compare(entrant, before)
     if found.verdict == NOT_COMPARED:
@@ -199,11 +197,12 @@ KINDS: Mapping[str, QuestionKind] = {
 
 
 def answer_of(kind: QuestionKind, model: Model, run: Run, baseline: Run | None = None) -> QuestionAnswer:
-    """Return the answer of a run; the default baseline is the previous run with the same n. Raises Refused."""
+    """Return the answer of a run; the default baseline is the previous run on the same graph. Raises Refused."""
     before = baseline if kind.compares else None
-    if kind.compares and before is None:  # the last run with this n that had finished before this run started
-        there = (r for r in model.runs.values() if r.n == run.n and r.finished is not None and r.finished <= run.started)
-        before = max((r for r in there if r.seconds and not r.wrong), key=lambda r: r.started, default=None)
+    if kind.compares and before is None:  # the last run on this graph that had finished before this run started
+        there = (r for r in model.runs.values() if r.finished is not None and r.finished <= run.started)
+        alike = (r for r in there if r.experiment.graph == run.experiment.graph and r.seconds and not r.wrong)
+        before = max(alike, key=lambda r: r.started, default=None)
     return kind.answer(ComparedRun(model, run), ComparedRun(model, before) if before is not None else None)
 
 

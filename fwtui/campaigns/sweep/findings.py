@@ -239,10 +239,10 @@ def best(model: Model, runs: Iterable[Run]) -> str:
         return ""
     sizes = Counter(r.n for r in counted)
     size = max((size for size, several in sizes.items() if several > 1), default=max(sizes))
-    ranked = sorted((r for r in counted if r.n == size), key=lambda r: r.seconds or 0.0)
-    axes = varied(r.experiment for r in ranked)
+    there = sorted((r for r in counted if r.n == size), key=lambda r: r.seconds or 0.0)
+    axes, first = varied(r.experiment for r in there), there[0]
+    ranked = [r for r in there if r.experiment.graph == first.experiment.graph]
     names = [describe_choices(r.experiment, axes) for r in ranked]
-    first = ranked[0]
     sentence = f"Fastest at n = {size}: {names[0]}, {units.duration(first.seconds)}, {units.rate(first.rate)}"
     if len(ranked) > 1:
         comparison = compare(ComparedRun(model, first), ComparedRun(model, ranked[1]))

@@ -11,7 +11,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from fwtui.analysis.compare import FASTER, SAME, SLOWER, ComparedRun, Comparison, LowerBound, compare
+from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, ComparedRun, Comparison, LowerBound, compare
 from fwtui.analysis.explanation import speedup_causes
 from fwtui.analysis.race_timeline import SECONDS, ProgressCurve, RacePosition, by_round, by_time, progress_curve
 from fwtui.common import units
@@ -45,7 +45,7 @@ def race_result(baseline: ComparedRun, entrant: ComparedRun, found: Comparison) 
     """Return the result of the race."""
     runners = baseline, entrant
     times = [e.run.seconds or 0.0 for e in runners]
-    if entrant.run.n != baseline.run.n or not (entrant.run.verified and baseline.run.verified) or min(times) <= 0:
+    if found.verdict == NOT_COMPARED or min(times) <= 0:
         return RaceResult(f"No winner: {found.why}.")
     if found.verdict == SAME:
         return RaceResult(f"A draw: {found.why}.")

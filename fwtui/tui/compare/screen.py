@@ -154,20 +154,22 @@ class CompareScreen(Frame):
     def baselines(self, entrants: Sequence[ComparedRun]) -> Callable[[ComparedRun], ComparedRun | None]:
         """Return a function from a run to its baseline.
 
-        That is the pinned run, else the baseline of the other screens, else the first verified run of its size (on the fewest
+        That is the pinned run, else the baseline of the other screens, else the first verified run of its graph (on the fewest
         devices), else the first verified run; None if there is none.
         """
         label = self.pinned or f"run {self.view.baseline}"
         pinned = next((e for e in entrants if e.label == label), None)
         ours = [e for e in reversed(entrants) if not e.session] + [e for e in entrants if e.session]
         good = [e for e in ours if e.run.verified and e.run.seconds]
-        first: dict[int | tuple[int, str], ComparedRun] = {}
+        first: dict[tuple[object, ...], ComparedRun] = {}
         for e in sorted(good, key=lambda e: e.run.device_count):
-            first.setdefault(e.run.n, e)
-            first.setdefault((e.run.n, e.run.experiment.dtype), e)
+            graph = e.run.experiment.graph
+            first.setdefault(graph, e)
+            first.setdefault((*graph, e.run.experiment.dtype), e)
 
         def baseline(e: ComparedRun) -> ComparedRun | None:
-            key = e.run.n if e.run.device_count == 1 else (e.run.n, e.run.experiment.dtype)
+            graph = e.run.experiment.graph
+            key = graph if e.run.device_count == 1 else (*graph, e.run.experiment.dtype)
             return pinned or first.get(key) or next(iter(good), None)
 
         return baseline

@@ -257,7 +257,7 @@ class SessionScreen(Frame):
         view = self.view
         run = table.marked if table.has_focus else view.run.id if view.run is not None else None
         view.baseline = None if run == view.baseline else run
-        pinned = f"run {view.baseline} is the baseline; runs of the same n are compared with it"
+        pinned = f"run {view.baseline} is the baseline; runs of the same graph are compared with it"
         self.show_message("the first run of each graph is its baseline" if view.baseline is None else pinned)
 
     @property

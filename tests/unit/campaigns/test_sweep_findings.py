@@ -18,7 +18,7 @@ from fwtui.__main__ import main, parser
 from fwtui.campaigns.sweep.findings import Crossover, best, bracket, find_crossover, findings, finished, fit, series
 from fwtui.commands.sweep import base_and_axes
 from fwtui.experiment.experiment import Experiment, settle
-from fwtui.sessions.library import load_model
+from fwtui.sessions.library import load_model, resolve
 from fwtui.stream.model import Model
 
 
@@ -117,6 +117,8 @@ def test_a_kernel_that_always_wins_has_no_break_even() -> None:
     made.add(settle(Experiment(kernel="tiled-cpu", n=256, tile=128)), 0.1, verdict="unverified")
     told = best(made.model, finished(made.model))
     assert told.startswith("Fastest at n = 256: tiled-cpu, tile 32, 1.00 s")
+    density, _ = load_model(resolve("h200-density"))
+    assert best(density, density.runs.values()).endswith("the next, look-ahead, random, density 3e-05: 245x, FASTER.")
     assert (
         "against the next, tiled-cpu, tile 64: UNCLEAR" in told and "3.00x speedup over the slowest, tiled-cpu, tile 16" in told
     )

@@ -39,11 +39,11 @@ class TestQuestions:
             with pytest.raises(Refused, match="has no theoretical occupancy"):
                 KINDS["limiter"].answer(entrant(model, replace(model.runs[8], occupancies=occupancies)), None)
 
-    def test_a_speed_up_needs_two_runs_of_one_n(self, model: Model) -> None:
+    def test_a_speed_up_needs_two_runs_of_one_graph(self, model: Model) -> None:
         ask = KINDS["speedup"].answer
         found = ask(entrant(model, 4), entrant(model, 8)).number
         assert found is not None and found < 1, "slower is said as well"
-        for before, words in ((None, "has no baseline"), (replace(model.runs[4], n=1024), "choose runs with the same n")):
+        for before, words in ((None, "has no baseline"), (replace(model.runs[4], n=1024), "are not compared: n = ")):
             with pytest.raises(Refused, match=words):
                 ask(entrant(model, 8), entrant(model, before) if before is not None else None)
         done = model.runs[8].done
