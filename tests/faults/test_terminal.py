@@ -90,7 +90,7 @@ def test_an_error_in_the_dashboard_restores_the_terminal(environment: dict[str, 
 
 
 BUSY = """
-import fwtui.live.session as l, fwtui.tui.run.live_screen as r
+import fwtui.live.session as l, fwtui.tui.run.live_screen as r, time
 kill = l.Live.kill
 def killed(self):
     kill(self)
@@ -98,7 +98,7 @@ def killed(self):
 l.Live.kill = killed
 def stuck(self):
     print(end="stuck", file=__import__("sys").__stderr__, flush=True)
-    while True: pass
+    while True: time.sleep(1)
 r.RunScreen.action_run = stuck
 """
 

@@ -3,9 +3,8 @@
 import os
 import re
 import string
-import subprocess
-import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 import scenes
@@ -14,11 +13,12 @@ from builders import model_of, write_session
 from fake_live import FakeLive
 from msgspec.structs import replace
 from pressing import keyed, opened, press, proceed, settled, until
-from processes import ROOT
+from processes import fwtui
 from recorded_sessions import GOLDEN
 from textual.widget import Widget
 from textual.widgets import Digits
 
+from fwtui.__main__ import main
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.run_summary import summarise
 from fwtui.common.errors import Refused
@@ -74,11 +74,15 @@ def rebound_everywhere() -> Appearance:
     return keymapped({name: next(keys) for name in ids})
 
 
-async def everything_said(app: FwtuiApp) -> list[str]:
-    """Return the text of each place and of its dialogs."""
+async def everything_said(app: FwtuiApp, live: FakeLive) -> list[str]:
+    """Return the text of the start, and of each place and its dialogs after two runs."""
     once = ["log", "record", "mark", "go", "race", "climb", "course", "enter"]  # in the first place that has it
     async with opened(app, size=(120, 60)) as pilot:
         texts = [await settled(pilot)]
+        for n in (256, 512):
+            live.start(live.settled(Experiment(kernel="tiled-cpu", n=n)))
+            live.drain()
+        await proceed(pilot)
         for place in view_of(app).places:
             app.action_place(place.name)
             await press(pilot)
@@ -96,21 +100,20 @@ async def everything_said(app: FwtuiApp) -> list[str]:
     return texts
 
 
-async def test_no_screen_names_a_key_that_is_not_bound(live: FakeLive, tmp_path: Path) -> None:
+def test_names_of_keys_are_found_in_sentences() -> None:
     found = NAMED.findall("V runs it, (x) 6 then t, Esc closes this · l: all of it (esc: newest) what if: x, then the arrows")
     assert [key for _, key in found] == ["V", "x", "6", "Esc", "l", "esc", "x"]
     assert not any(NAMED.search(meaning) for _, meaning in GLOSSARY)
+
+
+@pytest.mark.parametrize("replayed", [False, pytest.param(True, marks=pytest.mark.slow)])
+async def test_no_screen_names_a_key_that_is_not_bound(live: FakeLive, tmp_path: Path, replayed: bool) -> None:
     look, path = rebound_everywhere(), write_session(tmp_path / "one.fwt.jsonl", scenes.gpu_session())
-    for n in (256, 512):
-        live.start(live.settled(Experiment(kernel="tiled-cpu", n=n)))
-        live.drain()
-    for app in (dashboard_of(live, look=look), replay_at_end(path, look=look)):
-        texts = await everything_said(app)
-        assert len(texts) > 15
-        lines = (line.partition(".py:")[0] for text in texts for line in text.splitlines())  # source lines are not hints
-        assert not [line for line in lines if NAMED.search(line)]
-    async with opened(dashboard_of(FakeLive(), look=look)) as pilot:
-        assert not NAMED.search(await settled(pilot)), "the start"
+    app = replay_at_end(path, look=look) if replayed else dashboard_of(live, look=look)
+    texts = await everything_said(app, live)
+    assert len(texts) > 15
+    lines = (line.partition(".py:")[0] for text in texts for line in text.splitlines())  # source lines are not hints
+    assert not [line for line in lines if NAMED.search(line)]
 
 
 async def test_a_binding_that_shares_its_key_keeps_it(live: FakeLive, tmp_path: Path) -> None:
@@ -183,25 +186,20 @@ def test_an_invalid_look_is_refused() -> None:
             load_appearance(settings)
 
 
-def drawn(out: Path, **environment: str) -> bytes:
-    golden = GOLDEN
-    command = [sys.executable, "-P", "-m", "fwtui", "render", str(golden), "-o", str(out), "--size", "90x24"]
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("TEXTUAL", "FWTUI", "NO_COLOR", "COLUMNS"))}
-    done = subprocess.run(command, env={**kept, "PYTHONPATH": str(ROOT), **environment}, capture_output=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    return out.read_bytes()
-
-
 def test_a_picture_does_not_depend_on_the_environment(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text('theme = "nord"\n')
-    here = drawn(tmp_path / "a.svg")
-    there = drawn(
-        tmp_path / "b.svg",
-        NO_COLOR="1", TERM="dumb", LANG="C", LC_ALL="C", TZ="Asia/Tokyo", COLUMNS="20", LINES="5", COLORTERM="",
-        TEXTUAL_THEME="dracula", TEXTUAL_FILTERS="dim", TEXTUAL_COLOR_SYSTEM="standard", TEXTUAL_DIM_FACTOR="10",
-        TEXTUAL_PRESS="q", FWTUI_THEME="gruvbox", FWTUI_CONFIG=str(tmp_path / "config.toml"), PYTHONHASHSEED="7",
-    )  # fmt: skip
-    assert here == there and here.startswith(b"<svg")
+    here, there = tmp_path / "a.svg", tmp_path / "b.svg"
+    assert main(["render", str(GOLDEN), "-o", str(here), "--size", "90x24"]) == 0
+    odd = {
+        "NO_COLOR": "1", "TERM": "dumb", "LANG": "C", "LC_ALL": "C", "TZ": "Asia/Tokyo", "COLUMNS": "20", "LINES": "5",
+        "COLORTERM": "", "TEXTUAL_THEME": "dracula", "TEXTUAL_FILTERS": "dim", "TEXTUAL_COLOR_SYSTEM": "standard",
+        "TEXTUAL_DIM_FACTOR": "10", "TEXTUAL_PRESS": "q", "FWTUI_THEME": "gruvbox",
+        "FWTUI_CONFIG": str(tmp_path / "config.toml"), "PYTHONHASHSEED": "7",
+    }  # fmt: skip
+    with patch.dict(os.environ, odd):
+        done = fwtui(tmp_path, "render", str(GOLDEN), "-o", str(there), "--size", "90x24")
+    assert done.returncode == 0, done.stderr
+    assert here.read_bytes() == there.read_bytes() and here.read_bytes().startswith(b"<svg")
 
 
 def subject(run: int, baseline: int | None = None, until: str = "end", **changes: object) -> RunSubject:
