@@ -329,7 +329,8 @@ def private_to_libraries(tree: ast.Module) -> Iterator[str]:
             own.add(node.target.id)
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
-            if ast.unparse(node.value) == "super()" or (node.attr not in own and ast.unparse(node.value) not in {"self", "cls"}):
+            owner = ast.unparse(node.value)
+            if owner == "super()" or (node.attr not in own and owner not in {"self", "cls"}):
                 yield node.attr
         elif isinstance(node, ast.ImportFrom) and not (node.module or "").startswith(("__future__", "fwtui")):
             yield from (node.module or "").split(".")

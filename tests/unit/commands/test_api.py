@@ -47,6 +47,11 @@ def parsed(page: str) -> Any:
     return html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(f"<!doctype html><title>x</title>{page}")
 
 
+@pytest.fixture(scope="module")
+def ran() -> fwtui.Session:
+    return fwtui.run(["serial", "tiled-cpu"], n=[16, 24], repeats=3, dtype="int32", connected=True, title="Two by two")
+
+
 class TestRun:
     def test_run_takes_the_options_of_the_command(self) -> None:
         stub = ast.parse((ROOT / "fwtui" / "__init__.pyi").read_text())
@@ -58,15 +63,14 @@ class TestRun:
         of_kernels = {action.dest.removeprefix("option_") for action in arguments(parser) if action.dest.startswith("option_")}
         assert typed == options - of_kernels - {"help"}
 
-    def test_a_run_has_plain_values(self) -> None:
-        runs = fwtui.run(["serial", "tiled-cpu"], n=[16, 24], repeats=3, dtype="int32", connected=True, title="Two by two")
-        assert [(run.kernel, run.n, run.state, run.verified) for run in runs] == [
+    def test_a_run_has_plain_values(self, ran: fwtui.Session) -> None:
+        assert [(run.kernel, run.n, run.state, run.verified) for run in ran] == [
             (kernel, n, "done", True) for kernel in ("serial", "tiled-cpu") for n in (16, 24)
         ]
-        first, last = runs[0], runs[-1]
+        first, last = ran[0], ran[-1]
         assert first.data["experiment"]["connected"] and first.data["experiment"]["repeats"] == 3
-        assert first.seconds and last.seconds and runs[1].seconds
-        assert last.speedup == pytest.approx(runs[1].seconds / last.seconds)
+        assert first.seconds and last.seconds and ran[1].seconds
+        assert last.speedup == pytest.approx(ran[1].seconds / last.seconds)
         assert sum(last.phases.values()) > 0 and last.data["title"] == "Tiled CPU"
         assert "run 4: tiled-cpu, n 24" in repr(last)
 
@@ -93,11 +97,11 @@ class TestRun:
         async def within() -> fwtui.Session:
             return fwtui.run("serial", n=8, telemetry_hz=0)
 
-        sessions = [asyncio.run(within())]
-        thread = threading.Thread(target=lambda: sessions.append(fwtui.run("serial", n=8, telemetry_hz=0)))
+        sessions: list[fwtui.Session] = []
+        thread = threading.Thread(target=lambda: sessions.append(asyncio.run(within())))
         thread.start()
         thread.join()
-        assert [session[0].state for session in sessions] == ["done", "done"]
+        assert [session[0].state for session in sessions] == ["done"]
 
     def test_an_interrupt_ends_the_worker_and_keeps_the_runs_that_are_done(self, monkeypatch: pytest.MonkeyPatch) -> None:
         class Interrupting(running.StderrReporter):
@@ -136,15 +140,14 @@ class TestSession:
         assert [run.bottleneck for run in session] == [line["limited_by"] for line in lines]
         assert [run.phases for run in session] == [line["phases"] for line in lines]
 
-    def test_a_saved_session_is_the_same(self, tmp_path: Path) -> None:
-        runs = fwtui.run("serial", n=8, title="Saved")
+    def test_a_saved_session_is_the_same(self, tmp_path: Path, ran: fwtui.Session) -> None:
         for name in ("mine.fwt.jsonl", "mine.fwt.jsonl.gz"):
-            again = fwtui.load(runs.save(tmp_path / name))
-            assert [run.data for run in again] == [run.data for run in runs] and repr(again) == repr(runs)
+            again = fwtui.load(ran.save(tmp_path / name))
+            assert [run.data for run in again] == [run.data for run in ran] and repr(again) == repr(ran)
         assert (tmp_path / "mine.fwt.jsonl").read_bytes().startswith(b"{")
         assert fwtui.load(RECORDED).save(tmp_path / "other.fwt.jsonl").read_bytes().startswith(b"{")
         with pytest.raises(fwtui.Refused, match=r"mine\.fwt\.jsonl exists already and is not overwritten"):
-            runs.save(tmp_path / "mine.fwt.jsonl")
+            ran.save(tmp_path / "mine.fwt.jsonl")
         with pytest.raises(fwtui.Refused, match="there is no session 'nowhere'"):
             fwtui.load("nowhere")
 
@@ -205,8 +208,8 @@ class TestHtml:
         text = "".join(tree.itertext())
         assert "<script>alert(1)</script>" in text and "\x1b" not in text and "\u202e" not in text
 
-    def test_the_html_has_nothing_of_the_users_environment(self) -> None:
-        page = json.dumps(fwtui.run("serial", n=8)._repr_mimebundle_())
+    def test_the_html_has_nothing_of_the_users_environment(self, ran: fwtui.Session) -> None:
+        page = json.dumps(ran._repr_mimebundle_())
         for name in (os.uname().nodename, str(Path.home()), "/tmp", os.environ.get("USER") or "\0"):
             assert name not in page
 

@@ -39,8 +39,11 @@ class Here:
         for name, fact in facts.items():
             self._monkeypatch.setattr(hardware, name, fact)
 
+    def checks(self) -> dict[str, doctor.DoctorCheck]:
+        return {check.name: check for check in doctor.report()}
+
     def check(self, name: str) -> doctor.DoctorCheck:
-        return {check.name: check for check in doctor.report()}[name]
+        return self.checks()[name]
 
 
 @pytest.fixture
@@ -52,9 +55,10 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Here]:
 
 
 def test_a_machine_without_a_gpu_misses_nothing_and_one_that_shows_none_does(here: Here) -> None:
-    missing = {check.name for check in doctor.report() if check.state == doctor.MISSING}
+    checks = here.checks()
+    missing = {name for name, check in checks.items() if check.state == doctor.MISSING}
     assert missing <= {"terminal"}  # that one is about whoever runs the tests
-    gpu = here.check("GPU")
+    gpu = checks["GPU"]
     assert (gpu.state, gpu.found) == ("note", "there is no NVIDIA driver here")
     here.has(reason="the NVIDIA driver was updated since it was loaded; reboot", driver=True)
     gpu = here.check("GPU")
@@ -64,9 +68,10 @@ def test_a_machine_without_a_gpu_misses_nothing_and_one_that_shows_none_does(her
 
 def test_a_gpu_is_described(here: Here) -> None:
     here.has(H200, numba_cuda="0.30.4", cuda_toolkit="13.0.3")
-    assert here.check("GPU 0").found == "NVIDIA H200, compute capability 9.0, 150 GiB, peak 4.81 TB/s"
-    assert here.check("driver").found == "580.65.06, CUDA up to 13.0"
-    assert here.check("numba-cuda").state == here.check("GPM").state == here.check("NVML").state == "ok"
+    checks = here.checks()
+    assert checks["GPU 0"].found == "NVIDIA H200, compute capability 9.0, 150 GiB, peak 4.81 TB/s"
+    assert checks["driver"].found == "580.65.06, CUDA up to 13.0"
+    assert {checks[name].state for name in ("numba-cuda", "GPM", "NVML")} == {"ok"}
 
 
 @pytest.mark.parametrize(("gpus", "extra"), [((H200,), "cu13"), ((H200, VOLTA), "cu12")])
@@ -157,8 +162,8 @@ def test_the_terminal(
 
 
 def test_the_report_has_folders_and_sessions(here: Here, tmp_path: Path) -> None:
-    assert here.check("data").state == "ok"
-    assert here.check("sessions").found.startswith("0 of yours")
+    checks = here.checks()
+    assert checks["data"].state == "ok" and checks["sessions"].found.startswith("0 of yours")
     folder = tmp_path / "data" / "fwtui" / "sessions"
     folder.mkdir(parents=True)
     for name in ("one.fwt.jsonl", "two.fwt.jsonl", "notes.txt"):

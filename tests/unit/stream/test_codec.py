@@ -69,7 +69,7 @@ HOSTILE = [
     "../../../../etc/passwd",
     "%s%n{0}{0.__class__}",
     "\U0001f600 written as two escapes",
-    "x" * 1_000_000,
+    "x" * 100_000,
 ]
 NOT_NUMBERS = (*("NaN", "Infinity", "-Infinity", "1e999", "1e308", "-1e308"), *(str(2**70), "true", '"1"', "[]", "9" * 5000))
 
