@@ -23,12 +23,16 @@ def header(**changes: Any) -> events.Header:
     return events.Header(**{"t": 0.0, "program": "fwtui test", "created": "2025-01-01T12:00:00+00:00", **changes})
 
 
-def model_of(told: Iterable[events.Event | Unknown]) -> Model:
-    """Return a model that has applied these events."""
-    model = Model()
+def apply_all(model: Model, told: Iterable[events.Event | Unknown]) -> Model:
+    """Apply the events to the model, and return it."""
     for event in told:
         model.apply(event)
     return model
+
+
+def model_of(told: Iterable[events.Event | Unknown]) -> Model:
+    """Return a model that has applied these events."""
+    return apply_all(Model(), told)
 
 
 def write_session(path: Path, told: Sequence[events.Event], closed: bool = True) -> Path:
@@ -105,8 +109,7 @@ class SessionBuilder:
         """Add a run and return it; `changes` are arguments of `run_events`, and `facts` get the number of the run."""
         number = len(self.model.runs) + 1
         numbered = [replace(fact, run=number) if hasattr(fact, "run") else fact for fact in facts]
-        for event in run_events(e, *numbered, run=number, **changes):
-            self.model.apply(event)
+        apply_all(self.model, run_events(e, *numbered, run=number, **changes))
         return self.model.runs[number]
 
 

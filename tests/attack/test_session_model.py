@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from attacking import SEED, bounded
-from builders import run_started
+from builders import model_of, run_started
 from hypothesis import seed
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -21,7 +21,6 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.live.session import Live
 from fwtui.sessions.reader import load
 from fwtui.stream import events
-from fwtui.stream.model import Model
 
 UNFINISHED = "running"
 OUTCOMES = st.sampled_from(["done", "failed", "cancelled", "wrong"])
@@ -38,9 +37,7 @@ class Shown(NamedTuple):
 
 def shown(path: Path) -> list[Shown]:
     """Return the runs of a file as a replay shows them."""
-    model = Model()
-    for line in load(path).lines:
-        model.apply(line.event)
+    model = model_of(line.event for line in load(path).lines)
     return [Shown(run.id, run.experiment.n, run.state, run.done.median if run.done else None) for run in model.runs.values()]
 
 

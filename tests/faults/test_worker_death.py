@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 import pytest
+from builders import model_of
 from processes import ROOT, environment, gone
 
 from fwtui.common.errors import Refused
@@ -23,7 +24,6 @@ from fwtui.live.session import Live
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
 from fwtui.stream.events import End
-from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.stream.stages import during
 
@@ -82,11 +82,7 @@ def assert_replays_equal(path: Path, live: Live) -> None:
     """Check that the file is complete and that its replay equals the live model."""
     loaded = load(path)
     assert loaded.complete
-    model = Model()
-    for line in loaded.lines:
-        if not isinstance(line.event, End):
-            model.apply(line.event)
-    assert model == live.model
+    assert model_of(line.event for line in loaded.lines if not isinstance(line.event, End)) == live.model
 
 
 def told_of(live: Live, run: int) -> bool:

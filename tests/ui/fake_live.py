@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import scenes
+from builders import model_of
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
@@ -15,7 +16,6 @@ from fwtui.sessions.folders import own_folder
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
 from fwtui.stream.codec import Line
-from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
 
@@ -23,7 +23,7 @@ class FakeLive:
     """A live session whose `drain` applies the next `pace` scripted events; the time is that of the last one."""
 
     def __init__(self, device: events.Device = scenes.NO_GPU, pace: int = 1000):
-        self.model = Model()
+        self.model = model_of([scenes.header(), device])
         self.recorder: Recorder | None = None
         self.keeper: Keeper | None = None
         self.samples = OFF
@@ -40,8 +40,6 @@ class FakeLive:
         self._active: int | None = None
         self._answering: int | None = None
         self._measuring = False
-        for event in (scenes.header(), device):
-            self.model.apply(event)
 
     @property
     def now(self) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 import scenes
-from builders import model_of, write_session
+from builders import apply_all, model_of, write_session
 from fake_live import FakeLive
 from pressing import WIDE, go, offered, opened, press, proceed, settled, until
 from textual.events import Key, MouseDown, Paste, Resize
@@ -228,8 +228,7 @@ async def test_markup_from_data_is_plain_text_wherever_it_is_clicked(text: str) 
     Watched.ran = 0
     live = FakeLive(scenes.GPU)
     app = Watched(live, Experiment(kernel="katz-kider", n=1024), still=True, found=Hardware())
-    for event in marked_up(text):
-        live.model.apply(event)
+    apply_all(live.model, marked_up(text))
     async with app.run_test(size=(120, 40), tooltips=True) as pilot:
         shown = await go(pilot)
         assert shown.count(text[:12]) >= 4  # as it was written: banner, log line, title, table

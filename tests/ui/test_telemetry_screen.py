@@ -6,7 +6,7 @@ import re
 import pytest
 import scenes
 from apps import Replay, dashboard_of, replay_at_end, view_of
-from builders import model_of
+from builders import apply_all, model_of
 from fake_live import FakeLive
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -221,8 +221,8 @@ def test_the_strip_shows_mean_and_max_of_an_ended_run() -> None:
     assert shown["SM occ."] == ("60 %", "↑ 70 %"), "the first is an average over what was before the passes, too"
     assert {place.label: place.text for place in telemetry_strip.places(model)}["SM clock"] == "210 MHz"
     on_cpu = scenes.run(2, 20.0, scenes.experiment("tiled-cpu"))
-    for event in sorted([*on_cpu, events.Telemetry(t=21.0, gpu_clock_mhz=345, cpu_utilisation=0.9)], key=lambda event: event.t):
-        model.apply(event)
+    now = events.Telemetry(t=21.0, gpu_clock_mhz=345, cpu_utilisation=0.9)
+    apply_all(model, sorted([*on_cpu, now], key=lambda event: event.t))
     labels = [place.label for place in telemetry_strip.places(model, model.run)]
     assert labels[:2] == ["run 2", "CPU"] and "SM clock" not in labels, "a GPU's clock says nothing of a run on the CPU"
     width = 118

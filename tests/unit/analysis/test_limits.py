@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from builders import run_events, run_started
+from builders import apply_all, run_events, run_started
 from msgspec.structs import replace
 from pretending import Pretend
 
@@ -62,9 +62,7 @@ def run_of(model: Model, dtype: str, low: float = 1.0, backend: str = "cuda") ->
     number = len(model.runs) + 1
     graph = events.Graph(t=1.0, run=number, vertices=1024, edges=9, low=low, high=16.0)
     e = Experiment(kernel="naive", dtype=dtype, n=1024)
-    for event in run_events(e, graph, run=number, t=2.0, backend=backend, passes=[1e-3, 1e-3]):
-        model.apply(event)
-    return model.runs[number]
+    return apply_all(model, run_events(e, graph, run=number, t=2.0, backend=backend, passes=[1e-3, 1e-3])).runs[number]
 
 
 def test_a_run_is_compared_with_the_fastest_correct_form() -> None:

@@ -136,13 +136,11 @@ def test_other_work_is_named_only_far_below_the_peak_rate(share: float, said: bo
 
 @pytest.mark.parametrize(("l2", "why_idle"), [(60_000_000, "matrix of 4.19 MB fits in the L2 cache of 60.0 MB"), (4_000_000, "")])
 def test_idle_memory_is_explained_where_the_matrix_fits_in_the_cache(l2: int, why_idle: str) -> None:
-    model = Model()
     readings = [events.Telemetry(t=1.5 + part, dram_utilisation=0.001) for part in (0.4, 0.6, 0.8)]
     first = ran(1, "naive", 0.08, 16_000)
     done = next(place for place, event in enumerate(first) if isinstance(event, events.Phases))
     window = [events.Sample(t=1.5 + part, run=1, seconds=0.08, since=1.5) for part in (0.2, 0.9)]
-    for event in (msgspec.structs.replace(GPU, l2_bytes=l2), *first[:done], *window, *readings, *first[done:]):
-        model.apply(event)
+    model = model_of([msgspec.structs.replace(GPU, l2_bytes=l2), *first[:done], *window, *readings, *first[done:]])
     found = explain(ComparedRun(model, model.runs[1]), None).limiter
     assert found is not None and found.because == "device memory 0.1 % busy" and found.source == "GPM"
     assert ("because the " + why_idle in found.more) if why_idle else not found.more

@@ -13,7 +13,7 @@ from typing import Any, cast
 import msgspec
 import psutil
 import pytest
-from builders import run_started
+from builders import model_of, run_started
 from pretending import Pretend
 from stand_ins import FakeTool
 
@@ -27,7 +27,6 @@ from fwtui.live.counters import METRICS, counter_text, measure, read
 from fwtui.live.session import Live, Profile
 from fwtui.measure.repetitions import representatives
 from fwtui.stream import events
-from fwtui.stream.model import Model
 from fwtui.stream.requests import ProfiledLaunch, ProfileRequest
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Cost, Step
@@ -296,11 +295,9 @@ class TestCommand:
 
 
 def test_a_later_count_of_an_op_replaces_the_earlier() -> None:
-    model = Model()
-    model.apply(run_started(Experiment(kernel="naive"), backend="cuda"))
-    for op, value in (("a", 1.0), ("b", 2.0), ("a", 3.0)):
-        model.apply(events.Counters(t=1, run=1, op=op, values={"x": value}))
-    model.apply(events.Counters(t=1, run=7, op="a", values={"x": 9.0}))
+    counted = ((1, "a", 1.0), (1, "b", 2.0), (1, "a", 3.0), (7, "a", 9.0))
+    told = [events.Counters(t=1, run=run, op=op, values={"x": value}) for run, op, value in counted]
+    model = model_of([run_started(Experiment(kernel="naive"), backend="cuda"), *told])
     assert result(model, model.runs[1])["counters"] == {"b": {"x": 2.0}, "a": {"x": 3.0}}
 
 

@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 
 import pytest
+from builders import apply_all
 from recorded_sessions import GOLDEN
 
 from fwtui.live.session import Live
@@ -49,8 +50,7 @@ def test_a_replay_equals_the_live_session_at_every_moment(path: Path, tmp_path: 
         player.seek(player.due(index - 1))
         assert player.index >= index  # others may be due at the same moment
         model.seek(index)
-        for line in replayed.lines[model.index : index]:
-            model.apply(line.event)
+        apply_all(model, (line.event for line in replayed.lines[model.index : index]))
         live = states[index]
         assert live.header is not None
         assert live.header.machine == header.machine and live.header.created == header.created

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from builders import run_started
+from builders import model_of, run_started
 from stand_ins import HeardChild
 
 from fwtui.common.child_process import StartError
@@ -118,10 +118,8 @@ DONE = RunRequest(7, ASKED)
 
 def model(state: str = "done", seconds: float | None = 0.001) -> Model:
     """Return a model with that run."""
-    made = Model()
-    made.apply(run_started(ASKED, 7, backend="cuda"))
-    made.apply(events.RunDone(t=1.0, run=7, outcome=state, median=seconds, count=1))
-    return made
+    done = events.RunDone(t=1.0, run=7, outcome=state, median=seconds, count=1)
+    return model_of([run_started(ASKED, 7, backend="cuda"), done])
 
 
 def made(mode: str = "auto", permitted: bool = True) -> tuple[WarpSampling, list[Any]]:

@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from builders import model_of
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -39,10 +40,7 @@ def sampled(run: int, listing: Listing = LISTING) -> list[Line]:
 
 
 def model(lines: list[Line]) -> Model:
-    told = Model()
-    for line in lines:
-        told.apply(line.event)
-    return told
+    return model_of(line.event for line in lines)
 
 
 def test_a_listing_comes_back_with_all_its_samples_and_nearly_each_at_its_place() -> None:

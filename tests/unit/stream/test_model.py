@@ -1,12 +1,11 @@
 """The model: the same after live, replay and any seeking, for all events."""
 
-import json
 import runpy
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from builders import occupancy, run_started
+from builders import apply_all, model_of, occupancy, run_started
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -38,14 +37,6 @@ SEQUENCES = st.lists(ANY_EVENT.map(about_few_runs) | UNKNOWN, max_size=25)
 PHASES = (events.PhaseName("pivot", "pivot"), events.PhaseName("panels", "panels"), events.PhaseName("rest", "rest"))
 
 
-def folded(sequence: list[Any], seeking: bool = False) -> Model:
-    """Return the model after the events."""
-    state = Model(seeking=seeking)
-    for event in sequence:
-        state.apply(event)
-    return state
-
-
 def everything(state: Model) -> None:
     """Read everything that a screen may read."""
     for run in state.runs.values():
@@ -67,18 +58,16 @@ def test_no_order_of_events_breaks_the_model_and_seeking_gives_that_of_its_momen
     sequence: list[Any], every: int, data: st.DataObject
 ) -> None:
     state = Model(seeking=True, limits=ModelLimits(checkpoint_every=every))
-    for event in sequence:
-        state.apply(event)
-    assert state == folded(sequence)
+    apply_all(state, sequence)
+    assert state == model_of(sequence)
     for _ in range(5):
         index = data.draw(st.integers(0, len(sequence)))
         before = state.index
         start = state.seek(index)
         assert start == state.index <= index
         assert index < start + every if index < before else before <= start
-        for event in sequence[state.index : index]:
-            state.apply(event)
-        assert state == folded(sequence[:index])
+        apply_all(state, sequence[state.index : index])
+        assert state == model_of(sequence[:index])
         everything(state)
 
 
@@ -130,11 +119,11 @@ def test_samples_of_several_gpus_describe_the_host_once() -> None:
 def test_a_frozen_model_does_not_change_with_the_live_one() -> None:
     limits = events.Limits(t=0.0, backend="cuda", forms=(events.FormLimit("float32", 1e13),), complete=True)
     told = [limits, begun(), reading(1.0), events.Notice(t=1, text="a"), events.Marker(t=1, text="b")]
-    live = folded(told)
+    live = model_of(told)
     frozen = live.frozen()
-    for event in [DONE, reading(2.0), events.Notice(t=2, text="c"), events.Marker(t=2, text="d"), replace(begun(), run=2)]:
-        live.apply(event)
-    assert frozen == folded(told) != live
+    later = events.Notice(t=2, text="c"), events.Marker(t=2, text="d")
+    apply_all(live, [DONE, reading(2.0), *later, replace(begun(), run=2)])
+    assert frozen == model_of(told) != live
 
 
 def begun(**experiment: Any) -> events.RunStarted:
@@ -160,7 +149,7 @@ def verdict(word: str) -> events.Verdict:
 
 
 def the_run(*sequence: events.Event, backend: str = "cpu") -> Run:
-    run = folded([run_started(Experiment(n=100), backend=backend, phases=PHASES), *sequence]).run
+    run = model_of([run_started(Experiment(n=100), backend=backend, phases=PHASES), *sequence]).run
     assert run is not None
     return run
 
@@ -189,7 +178,7 @@ def test_a_simulated_run_has_no_times() -> None:
     assert (run.seconds, run.rate, run.bandwidth, run.stage_seconds("warm-up")) == (None,) * 4
     assert run.phases == () and run.verified is True
     assert the_run(stage).stage_seconds("warm-up") == 3.0
-    state = folded([begun(), PLANNED])
+    state = model_of([begun(), PLANNED])
     row = printed(state, run)
     assert "not timed" in row and "simulated: correct, not timed" in row
     assert not any("relax/s" in cell or " ms" in cell or "B/s" in cell for cell in row)
@@ -221,17 +210,17 @@ def test_stages_progress_and_times_never_run_backwards() -> None:
     run = run.after(events.Stage(t=3, run=1, name="clean"))
     assert run.stage == "clean" and run.progress is None
     assert run.after(DONE).stage == ""
-    state = folded([begun()])
+    state = model_of([begun()])
     before = dict(state.runs)
     state.apply(events.Sample(t=3, run=2, seconds=1, since=2))
     assert state.runs == before and state.index == 2
-    state = folded([events.Notice(t=5, text="a"), events.Notice(t=3, text="b")])
+    state = model_of([events.Notice(t=5, text="a"), events.Notice(t=3, text="b")])
     assert state.t == 5 and [n.text for n in state.log] == ["a", "b"]
 
 
 def test_a_fault_ends_the_run_that_it_names() -> None:
     fault = events.Fault(t=5, source="worker", code="died", message="gone", run=1)
-    state = folded([begun(), PLANNED, fault])
+    state = model_of([begun(), PLANNED, fault])
     assert state.fault == fault
     assert state.runs[1].state == "failed" and state.runs[1].finished == 5
     assert [(n.text, n.level) for n in state.log] == [("gone", "error")]
@@ -239,7 +228,7 @@ def test_a_fault_ends_the_run_that_it_names() -> None:
     assert state.fault is None and [run.state for run in state.runs.values()] == ["failed", "running"]
     state.apply(events.Fault(t=8, source="sampler", code="died", message="no telemetry"))
     assert state.runs[2].state == "running" and state.fault is not None
-    done = folded([begun(), DONE, fault])
+    done = model_of([begun(), DONE, fault])
     assert done.runs[1].state == "done", "a run that has ended is not undone"
 
 
@@ -248,7 +237,7 @@ def reading(t: float, **values: Any) -> events.Telemetry:
 
 
 def test_results_for_a_state_are_cached_until_the_next() -> None:
-    state, asked = folded([replace(begun(), run=number) for number in range(20)]), list[str]()
+    state, asked = model_of([replace(begun(), run=number) for number in range(20)]), list[str]()
 
     def everything(state: Model) -> str:
         asked.append("all")
@@ -269,7 +258,7 @@ def test_results_for_a_state_are_cached_until_the_next() -> None:
 
 def test_evidence_is_of_the_timed_repetitions_only() -> None:
     window = [events.Sample(t=3.0, run=1, seconds=1.0, since=2.0), events.Sample(t=5.0, run=1, seconds=1.0, since=4.0)]
-    state = folded(
+    state = model_of(
         [
             replace(begun(), backend="cuda"),
             reading(1.99, gpu_power_watts=9000, throttle=0x20),
@@ -295,26 +284,26 @@ def test_evidence_is_of_the_timed_repetitions_only() -> None:
 def test_evidence_reaches_to_the_end_of_the_timed_stage_and_missing_values_are_none() -> None:
     """Only the first of very many repetitions are events, and clocks may fall later."""
     stage = events.Stage(t=5.0, run=1, name="clean", seconds=3.0)
-    state = folded([begun(), events.Sample(t=2.1, run=1, seconds=0.1, since=2.0), reading(4.5, throttle=0x4)])
+    state = model_of([begun(), events.Sample(t=2.1, run=1, seconds=0.1, since=2.0), reading(4.5, throttle=0x4)])
     assert state.run is not None
     before = state.evidence(state.run)
     assert before is not None and before.throttle == 0
     state.apply(stage)
     after = state.evidence(state.runs[1])
     assert after is not None and after.throttle == 0x4
-    state = folded([begun(), SAMPLES[0], reading(50, gpu_power_watts=5, throttle=0x4)])
+    state = model_of([begun(), SAMPLES[0], reading(50, gpu_power_watts=5, throttle=0x4)])
     assert state.run is not None
     evidence = state.evidence(state.run)
     assert evidence is not None and (evidence.readings, evidence.power_watts, evidence.throttle) == (0, None, 0)
     assert evidence.other_cpu is None
-    assert folded([begun()]).evidence(folded([begun()]).runs[1]) is None
+    assert model_of([begun()]).evidence(model_of([begun()]).runs[1]) is None
 
 
 def test_events_of_a_forged_file_are_bounded() -> None:
-    state = folded([begun(), *[events.Sample(t=2, run=1, seconds=1, since=1)] * 1000])
+    state = model_of([begun(), *[events.Sample(t=2, run=1, seconds=1, since=1)] * 1000])
     assert len(state.runs[1].samples) == MAX_GATHERED
     counters = [events.Counters(t=1, run=1, op=f"op {place}", values={}) for place in range(MAX_GATHERED + 9)]
-    assert len(folded([begun(), *counters]).runs[1].counted) == MAX_OPS
+    assert len(model_of([begun(), *counters]).runs[1].counted) == MAX_OPS
     parts = tuple(events.Part(phase=f"p{n}", seconds=1, launches=1, relaxations=1, device_bytes=1) for n in range(600))
     names = tuple(events.PhaseName(part.phase, "x") for part in parts)
     run = the_run(replace(begun(), phases=names), events.Phases(t=1, run=1, seconds=600, parts=parts))
@@ -332,20 +321,13 @@ def test_device_facts_of_all_sources_are_merged() -> None:
     assert merged(nvml, padded) == both, "a driver that fills the name up names the same GPU"
     absent = events.Device(t=2, present=False, note="no driver")
     assert merged(None, absent) == absent and merged(absent, cuda) == cuda and merged(cuda, absent) == cuda
-    assert folded([absent]).gpu is None and folded([absent, cuda]).gpu == cuda
+    assert model_of([absent]).gpu is None and model_of([absent, cuda]).gpu == cuda
     of = {op: occupancy(t=2, op=op, registers=32, blocks=8, warps=64) for op in ("rest", "pivot", "panels")}
     assert the_run(*of.values()).main_occupancy == of["panels"], "without phases: the last one told"
     assert the_run(*of.values(), PASS).main_occupancy == of["rest"]
     told = events.Answers(t=1, run=1, vertices=2, heat=((0.0, None), (1e15, 0.0)))
     run = the_run(begun(), told)
     assert run.answers is not None and not run.answers.heat and run.summary == told
-
-
-def test_results_are_plain_data() -> None:
-    state = folded([begun(kernel="tiled-cpu"), PLANNED, *SAMPLES, PASS, DONE, verdict("verified")])
-    data = json.loads(json.dumps(report.result(state, state.runs[1])))
-    assert data["verified"] is True and data["seconds"] == 0.4 and data["phases"]["rest"] == 0.5
-    assert data["n"] == 100 and data["padded"] == 104
 
 
 def ten_passes(number: int, begin: float) -> Iterator[events.Event]:
@@ -367,9 +349,8 @@ def both(runs: int, **limits: int) -> tuple[Model, Model]:
     """Return a live model and its replay."""
     live, replayed = Model(live=True, limits=ModelLimits(**limits)), Model()
     for number in range(1, runs + 1):
-        for event in ten_passes(number, 2.0 * number):
-            live.apply(event)
-            replayed.apply(event)
+        for model in (live, replayed):
+            apply_all(model, ten_passes(number, 2.0 * number))
     return live, replayed
 
 
@@ -392,8 +373,7 @@ def test_later_events_of_an_old_run_are_kept() -> None:
     assert whole.progress == now and whole.samples and whole.pass_times is None
     live = both(1)[0]
     late = [events.Answers(t=9.0, run=1, counts=(3,), heat=((5.0,),)), events.Counters(t=9.0, run=1, op="x", values={})]
-    for event in late:
-        live.apply(event)
+    apply_all(live, late)
     before = live.runs[1]
     assert before.brief(None).whole([*ten_passes(1, 2.0), *late]) == before
     live, _ = both(3, whole_runs=1)
@@ -426,21 +406,18 @@ def test_a_long_session_costs_few_saved_states_and_versions() -> None:
     notices = [events.Notice(t=float(number), text=str(number)) for number in range(1000)]
     state, live = Model(seeking=True, limits=ModelLimits(checkpoint_every=4, checkpoints=8)), Model(live=True)
     for each in (state, live):
-        for event in notices:
-            each.apply(event)
+        apply_all(each, notices)
     assert len(state.checkpoints) <= 8 and not live.checkpoints
     for index in (999, 500, 3, 0, 731):
         begin = state.seek(index)
         assert index - begin < 1000 / 4
-        for event in notices[begin:index]:
-            state.apply(event)
+        apply_all(state, notices[begin:index])
         assert [n.text for n in state.log] == [n.text for n in notices[:index]]
     begun = [
         event for number in range(100) for event in ten_passes(number, float(number)) if isinstance(event, events.RunStarted)
     ]
     late = [events.Progress(t=200.0, run=place * 37 % 100, stage="clean", done=place / 1e5) for place in range(8000)]
     state = Model(seeking=True, limits=ModelLimits(versions=1000, checkpoint_every=128))
-    for event in [*begun, *late]:
-        state.apply(event)
+    apply_all(state, [*begun, *late])
     assert len({id(run) for saved in state.checkpoints for run in saved.runs}) < 2000
     assert [run.progress for run in state.runs.values()] == sorted(late[-100:], key=lambda event: event.run)
