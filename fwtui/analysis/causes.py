@@ -12,21 +12,11 @@ from statistics import fmean
 from string import Formatter
 from typing import Any, NamedTuple
 
+from fwtui.analysis.bottleneck import COUNTERS, LATENCY, counters_of
 from fwtui.analysis.cpu import cpu_facts
 from fwtui.analysis.disturbances import timers_distort
 from fwtui.analysis.limits import limit_of
-from fwtui.analysis.phase_table import (
-    COUNTERS,
-    LATENCY,
-    LAUNCH_SECONDS,
-    LAUNCHES,
-    PhaseRow,
-    counters_of,
-    phase_rows,
-    roofs_of,
-    slowest_line,
-    tiles_per_launch,
-)
+from fwtui.analysis.phase_table import LAUNCH_SECONDS, LAUNCHES, PhaseRow, phase_rows, roofs_of, slowest_line, tiles_per_launch
 from fwtui.analysis.rank_timing import UNEVEN, describe_waiting, imbalance, rank_times, whole_percent
 from fwtui.analysis.warps import ELIGIBLE, LONG_SCOREBOARD, MIO_THROTTLE, SHORT_SCOREBOARD, loop_facts, samples_of, shares, stall
 from fwtui.common import units
@@ -82,7 +72,8 @@ class RunFacts:
         self.itemsize = ITEMSIZE.get(run.experiment.dtype, 4)
         self.evidence, self.roofs, self.cpu = model.evidence(run), roofs_of(model, run), cpu_facts(model, run)
         self.lines = tuple(line for line in phase_rows(model, run) if line.seconds > 0)
-        self.slowest = next((line for line in self.lines if line.key == op), None) if op else slowest_line(self.lines)
+        single = len(self.lines) == 1  # its kernel function may have another name
+        self.slowest = slowest_line([line for line in self.lines if single or line.key == op or not op])
         phase = self.slowest.key if self.slowest is not None else None
         self.counters = counters_of(run, phase) if phase is not None else {}
         self.samples = samples_of(run, phase) if phase is not None else None

@@ -153,7 +153,7 @@ def _checksum(row: TableRow) -> str | None:
 
 
 def flops_per_task(model: Model, run: Run) -> float | None:
-    """Return the floating-point operations that the GPU could have done per relaxation (Lund and Smith)."""
+    """Return peak FLOP/s / rate: the operations that the GPU could do in the time of a relaxation (Lund and Smith)."""
     flops = fp32_flops(model.gpu_of(run)) if run.backend == "cuda" else None
     return flops / run.rate if flops is not None and run.rate else None
 
@@ -248,7 +248,7 @@ ALL = (
         "bandwidth", "eff. bandwidth", lambda r: r.run.bandwidth, {PRINTED: 0, HISTORY: FULL}, units.bandwidth, 14, True, True
     ),
     Column("of peak", "% peak BW", _peak, {PRINTED: 0, HISTORY: WIDEST}, units.percent, 9, True, True),
-    Column("flops", "FLOP/task", lambda r: flops_per_task(r.model, r.run), {PRINTED: 0}, units.digits),
+    Column("flops", "peak FLOP/relax", lambda r: flops_per_task(r.model, r.run), {PRINTED: 0}, units.digits),
     Column("phases", "per-phase times", _phases, {PRINTED: 0}, absent=NONE),
     Column("against", "speedup", _against, {COMPARED: 0}, absent=NONE),
     Column("vs base", "speedup", _against, {COMPARISON: 0}, right=True, absent=NONE),
@@ -304,6 +304,5 @@ def printed(model: Model, run: Run, baseline: str | None = None) -> tuple[str, .
 
 def comparison_cells(entrant: ComparedRun, comparison: Comparison | None) -> tuple[str, ...]:
     """Return the cells of a run's comparison with the baseline under COMPARED_HEAD; the baseline's row has no comparison."""
-    return line(
-        COMPARED, TableRow(entrant.model, entrant.run, entrant.run if comparison is None else None, comparison, entrant.label)
-    )
+    baseline = entrant.run if comparison is None else None
+    return line(COMPARED, TableRow(entrant.model, entrant.run, baseline, comparison, entrant.label))

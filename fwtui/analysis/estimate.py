@@ -103,9 +103,8 @@ def _checking(runs: Sequence[Run], experiment: Experiment) -> float:
     """Estimate the seconds of verification: those of the nearest sampled run, plus SciPy's time for a new graph."""
     sampled = _nearest([r for r in runs if _sampled(r.experiment.verify, r.n, r.backend)], experiment.n)
     seconds = _grown(sampled, experiment, "verify")
-    no_new_reference = any(
-        r.experiment.graph == experiment.graph and not _sampled(r.experiment.verify, r.n, r.backend) for r in runs
-    )
+    alike = (r for r in runs if r.experiment.graph == experiment.graph)
+    no_new_reference = any(not _sampled(r.experiment.verify, r.n, r.backend) for r in alike)
     no_new_reference |= _sampled(experiment.verify, experiment.n, kernel_named(experiment.kernel).backend)
     return seconds if no_new_reference else seconds + REFERENCE * experiment.n**3
 

@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from math import inf, isfinite
 from typing import NamedTuple
 
+from fwtui.analysis.bottleneck import OWNER, Bottleneck, counters_of
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, compare, other_name
 from fwtui.analysis.cpu import cpu_facts, describe_cpu
 from fwtui.analysis.disturbances import timers_distort
 from fwtui.analysis.limits import limit_of
-from fwtui.analysis.phase_table import OWNER, TIMERS, UNKNOWN, UNMEASURED, Bottleneck, counters_of, phase_rows, slowest_line
+from fwtui.analysis.phase_table import TIMERS, UNKNOWN, UNMEASURED, phase_rows, slowest_line
 from fwtui.analysis.rank_timing import describe_waiting, number_word
-from fwtui.analysis.warps import loop_facts, main_samples
+from fwtui.analysis.warps import ISSUE, PIPE, loop_facts, main_samples
 from fwtui.common import units
 from fwtui.stream.run import of_phase
 from fwtui_kernels.plan import ITEMSIZE
@@ -87,9 +88,9 @@ def explain(entrant: ComparedRun, baseline: ComparedRun | None) -> Explanation:
         share = "" if timers_distort(run) else f" ({100 * slowest.seconds / lines[-1].seconds:.0f} % of the time)"
         phase = f"the {slowest.title} phase{share}"
     limit = limit_of(model, run)
-    busy = limiter is not None and "instruction" in limiter.what and "% busy" in f"{limiter.because}{limiter.busy}"
+    busy = limiter is not None and limiter.what.startswith((ISSUE, PIPE)) and "% busy" in f"{limiter.because}{limiter.busy}"
     far = busy and limit is not None and limit.share is not None and limit.share < MIN_PEAK_SHARE
-    busy_with = "mainly loads and addresses" if far else ""
+    busy_with = "mainly loads and addresses" * far
     against = _against(compare(entrant, baseline)) if baseline is not None else ""
     facts = cpu_facts(model, run)
     cpu = describe_cpu(facts, of_phase(run.loops, slowest.key if slowest is not None else "")) if facts is not None else ""

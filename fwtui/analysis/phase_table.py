@@ -10,32 +10,39 @@ share above 100 % never names a bottleneck, and neither does a time that the tim
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import inf, isfinite
 from typing import NamedTuple
 
+from fwtui.analysis.bottleneck import (
+    BOTTLENECK_SHARE,
+    LATENCY,
+    MAX_IDLE_SHARE,
+    OWNER,
+    SATURATED_SHARE,
+    Bottleneck,
+    by_counters,
+    by_samples,
+    by_telemetry,
+    counters_of,
+    reason_of,
+)
 from fwtui.analysis.cpu import CpuFacts, cpu_facts, has_minimum, level_with_article, per_cycle
 from fwtui.analysis.data_sheet import SHARED_BYTES_PER_CLOCK, shared_bytes_per_second
 from fwtui.analysis.disturbances import MAX_OVERHEAD, timers_distort
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.rank_timing import LATE, link_bandwidth, whole_percent
-from fwtui.analysis.warps import issue_rate, main_samples, samples_of, warp_reason
+from fwtui.analysis.warps import ISSUE, PIPE, issue_rate, main_samples, samples_of
 from fwtui.common import units
 from fwtui.stream.model import Evidence, Model
 from fwtui.stream.quantity import GPM
 from fwtui.stream.run import BROADCAST, WAIT, PhaseTime, Run, of_phase
 from fwtui_kernels.plan import ITEMSIZE, WARP
 
-SATURATED_SHARE = 0.8  # a unit that is busy for this share of the time is saturated, as in Nsight Compute's rules
-BOTTLENECK_SHARE = 0.6  # smallest share of a roof, or of busy time, that makes a unit the bottleneck
 PEAK_ERROR = 0.05  # relative error of a measured peak rate: a share may exceed 1 by this much
 MIN_COMBINED_SHARE = 0.8  # two roofs that add up to this share of the time explain a kernel that alternates between them
 MAX_STALLED_RATE = 1.0  # instructions per cycle; a core below this rate mostly waits for results
 MIN_ISSUE_RATE = 3.0  # instructions per cycle; a core above this rate mostly issues instructions
-MAX_UNIT_DIFFERENCE = 0.1  # two units whose busy shares differ by at most this are the bottleneck together
-MIN_INTEGER_SHARE = 0.93  # GPM reads higher than the profiler: its 90 % was 59 % there (naive, int16, H200)
-MAX_IDLE_SHARE = 0.1  # if DRAM is busy for a smaller share, caches serve nearly every request
-MIN_LATENCY_HIDING = 0.3  # achieved occupancy below which few warps are left to hide latency
 MIN_RUN_SHARE = 0.8  # telemetry of the whole run represents a phase that takes at least this share of it
 LAUNCH_SECONDS = 3e-6  # approximate time to launch an empty kernel on current GPUs
 LAUNCH_SHARE = 0.5  # share of a phase's time above which launch overhead is its bottleneck
@@ -60,50 +67,12 @@ class Roofs(NamedTuple):
     float_minimum: float | None = None  # relaxations a second by a CPU's minimum of float32, if another form is faster
 
 
-class Bottleneck(NamedTuple):
-    """The bottleneck of a phase, and the evidence for it."""
-
-    what: str  # device memory, instruction issue, ...; "unknown" without proof
-    because: str  # the evidence, with its numbers
-    busy: str = ""  # counters of a saturated unit, reported with PC samples: instruction issue and shared memory both 95 % busy
-    place: str = ""  # source line with most of the PC samples
-    source: str = ""  # origin of the numbers: counters, GPM or the kernel's cost model
-    more: str = ""  # further evidence, from another source
-    computes: bool = False  # PC samples show that the schedulers nearly always have an eligible warp
-
-    def __str__(self) -> str:
-        return self.text()
-
-    @property
-    def evidence(self) -> str:
-        parts = [f"{self.because}{self.more}", *([self.busy] if self.busy else [])]
-        return "; ".join(reversed(parts) if self.computes else parts)
-
-    @property
-    def short_evidence(self) -> str:
-        """The evidence without the samples that Explain lists: for a saturated unit its counters and the hottest line."""
-        return f"{self.busy}{f', most at {self.place}' * bool(self.place)}" if self.busy and self.computes else self.evidence
-
-    @property
-    def sourced(self) -> Bottleneck:
-        """A copy whose evidence names the origin of its numbers."""
-        counted = "busy" if self.busy else "because"
-        return self._replace(**{counted: f"{getattr(self, counted)} ({self.source})"}, source="") if self.source else self
-
-    def text(self, phase: str = "", busy_with: str = "") -> str:
-        """Describe the bottleneck; `busy_with` names the instructions that keep a busy unit busy."""
-        if self.what == OWNER:
-            return self.because
-        evidence = f"{self.short_evidence}{f', {busy_with}' * bool(busy_with)}"
-        return f"{self.what}{f' in {phase}' * bool(phase)}{f': {evidence}' * bool(self.because)}"
-
-
-UNKNOWN, LATENCY, ISSUE, LAUNCHES = "unknown", "latency", "instruction issue", "launch overhead"
-COUNTERS, MODEL, SHEET = "counters", "model", "model, data sheet"  # origins of numbers
+UNKNOWN, LAUNCHES = "unknown", "launch overhead"
+MODEL, SHEET = "model", "model, data sheet"  # origins of numbers
 UNMEASURED = "the peak rates of this device are not measured"
 TIMERS = f"timer overhead above {100 * MAX_OVERHEAD:.0f} % of the median time, so the per-phase times cannot show it"
 SCALAR = "each instruction does one relaxation; a vector instruction does several"
-LINK, OWNER = "interconnect", "owner rank"  # bottlenecks of broadcasting a panel, and of waiting for one
+LINK = "interconnect"  # bottleneck of broadcasting a panel
 
 
 class PhaseRow(NamedTuple):
@@ -258,73 +227,23 @@ def _limiter(run: Run, roofs: Roofs, line: PhaseRow, evidence: Evidence | None) 
     if line.key == BROADCAST and (through := link_bandwidth(run)) is not None:
         return Bottleneck(LINK, through.rate)
     samples = samples_of(run, line.key) if cuda else None
-    sampled = warp_reason(samples, run.listing(samples.op)) if samples is not None else None
+    sampled = reason_of(run, roofs.issued_per_second, samples) if samples is not None else None
     inside = f"; within one, {sampled}" if sampled is not None else ""
     launches = line.launches / max(len(run.ranks), 1)  # launches per rank, because the seconds are a mean over all ranks
     distorted = timers_distort(run)
     if cuda and launches and launches * LAUNCH_SECONDS >= LAUNCH_SHARE * line.seconds and not distorted:
         return Bottleneck(LAUNCHES, f"{line.launches:,} launches of {units.duration(line.seconds / launches)}{inside}")
     counters = counters_of(run, line.key)
-    counted = _by_counters(counters)
+    counted = by_counters(counters)
     if sampled is None and counted is not None and counted.what != LATENCY:
         return counted
     tiles = tiles_per_launch(run, line)
     if cuda and tiles is not None and roofs.multiprocessors and tiles < roofs.multiprocessors:
         return Bottleneck("too few thread blocks", f"{units.counted(round(tiles), 'tile')}, {roofs.multiprocessors} SMs{inside}")
     if sampled is not None:
-        full = (
-            counted is not None and max(counters.get(f"{unit}_share", 0.0) for unit in ("memory", "compute")) >= SATURATED_SHARE
-        )
-        what, busy, source = sampled.resource, "", ""
-        if counted is not None and full:
-            same = what in counted.what  # samples and counters agree
-            what, busy, source = (
-                (counted.what, counted.evidence, counted.source) if same else (what, str(counted), counted.source)
-            )
-        return Bottleneck(what, str(sampled), busy, sampled.place, source, computes=sampled.computes)
+        return by_samples(sampled, counted, counters, evidence)
     by_times = Bottleneck(UNKNOWN, TIMERS) if distorted else _by_roofs(run, roofs, line, evidence)
-    return counted or _by_telemetry(evidence) or by_times
-
-
-def counters_of(run: Run, phase: str) -> Mapping[str, float]:
-    """Return the hardware counters of the phase's kernel function; empty if none were read."""
-    counted = of_phase(run.counted, phase)
-    return counted.values if counted is not None else {}
-
-
-def _by_counters(counters: Mapping[str, float]) -> Bottleneck | None:
-    """Return the busiest unit as the bottleneck; latency if all are below 60 % (Nsight Compute, "Speed of Light")."""
-    dram, memory, compute = (counters.get(f"{name}_share") for name in ("dram", "memory", "compute"))
-    if dram is None or memory is None or compute is None:
-        return None
-    if max(dram, memory, compute) < BOTTLENECK_SHARE:
-        warps = counters.get("occupancy")
-        few = f"; achieved occupancy only {whole_percent(warps)}" if warps is not None and warps < MIN_LATENCY_HIDING else ""
-        both = f"compute {whole_percent(compute)} busy, memory {whole_percent(memory)} busy"
-        return Bottleneck(LATENCY, both, source=COUNTERS, more=few)
-    if dram >= BOTTLENECK_SHARE and dram >= memory - MAX_UNIT_DIFFERENCE:
-        return Bottleneck("device memory", f"{whole_percent(dram)} busy", source=COUNTERS)
-    shared, device_memory = (
-        sum(counters.get(f"{kind}_{way}_bytes_per_second", 0.0) for way in ("load", "store")) for kind in ("shared", "global")
-    )
-    on_chip = "shared memory" if shared > device_memory else "caches"
-    if abs(memory - compute) <= MAX_UNIT_DIFFERENCE:
-        same, two = f"both {whole_percent(memory)}", f"{whole_percent(compute)} and {whole_percent(memory)}"
-        busy = f"{same if whole_percent(compute) == whole_percent(memory) else two} busy"
-        return Bottleneck(f"{ISSUE} and {on_chip}", busy, source=COUNTERS)
-    what, share = (on_chip, memory) if memory > compute else (ISSUE, compute)
-    return Bottleneck(what, f"{whole_percent(share)} busy", source=COUNTERS)
-
-
-def _by_telemetry(evidence: Evidence | None) -> Bottleneck | None:
-    """Return the bottleneck that GPM readings of the whole run prove; None if they prove none."""
-    if evidence is None:
-        return None
-    if (dram := evidence.dram_utilisation or 0.0) >= BOTTLENECK_SHARE:
-        return Bottleneck("device memory", f"{whole_percent(dram)} busy", source=GPM)
-    if (integer := evidence.integer_utilisation or 0.0) >= MIN_INTEGER_SHARE:
-        return Bottleneck("integer pipe", f"{whole_percent(integer)} busy", source=GPM)
-    return None
+    return counted or by_telemetry(evidence) or by_times
 
 
 def _by_roofs(run: Run, roofs: Roofs, line: PhaseRow, evidence: Evidence | None) -> Bottleneck:
@@ -333,8 +252,8 @@ def _by_roofs(run: Run, roofs: Roofs, line: PhaseRow, evidence: Evidence | None)
     memory_share, compute_share, shared_share = (
         t / line.seconds if t else None for t in (line.memory_seconds, line.compute_seconds, line.shared_seconds)
     )
-    if compute_share is not None and BOTTLENECK_SHARE <= compute_share <= 1 + PEAK_ERROR:
-        return Bottleneck(ISSUE, _of_peak(compute_share))
+    if compute_share is not None and SATURATED_SHARE <= compute_share <= 1 + PEAK_ERROR:
+        return Bottleneck(PIPE, _of_peak(compute_share))
     if shared_share is not None and BOTTLENECK_SHARE <= shared_share <= 1:
         source = MODEL if roofs.shared_measured else SHEET
         return Bottleneck("shared memory", f"{whole_percent(shared_share)} of its bandwidth", source=source)
@@ -407,9 +326,8 @@ def _by_cpu(run: Run, roofs: Roofs, line: PhaseRow, facts: CpuFacts) -> Bottlene
     ):
         faster = roofs.relaxations_per_second / roofs.float_minimum
         if BOTTLENECK_SHARE <= compute_share * faster <= 1 + PEAK_ERROR:
-            float_peak = _of_peak(
-                compute_share * faster, share_of.replace("peak", "float32 peak") or "the measured peak rate of float32"
-            )
+            peak = share_of.replace("peak", "float32 peak") or "the measured peak rate of float32"
+            float_peak = _of_peak(compute_share * faster, peak)
             return Bottleneck(ISSUE, f"{float_peak}; a {roofs.form.rpartition(', ')[2]} would do {units.gain(faster)} as many")
     if facts.scalar or (loop is not None and loop.lanes == 1):
         return Bottleneck("not vectorised", SCALAR)

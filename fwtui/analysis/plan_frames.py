@@ -248,12 +248,8 @@ def scene(frames: PlanFrames, run: Run, now: float) -> Scene:
         if estimate is None or run.progress is None:
             return Scene(frames.side, (doing(run.stage),), deal=frames.deal)
         share = min(run.progress.done, 1.0)
-        return Scene(
-            frames.side,
-            (f"{doing(run.stage)}: {100 * share:3.0f} % done", f"{100 * share:3.0f} %"),
-            filled=share,
-            deal=frames.deal,
-        )
+        done = f"{100 * share:3.0f} %"
+        return Scene(frames.side, (f"{doing(run.stage)}: {done} done", done), filled=share, deal=frames.deal)
     if run.state != "done":
         return Scene(frames.side, (run.state,), deal=frames.deal)
     # rounds may share a frame, which then has the number of an earlier round

@@ -197,9 +197,8 @@ def predicted(model: Model, run: Run, kernel: str, recorded: Model) -> tuple[flo
     None without a recorded run of that data type and about that size, because the ratio of two kernels depends on both.
     """
     there = [r for r in recorded.runs.values() if r.counts and r.seconds and r.experiment.kernel == kernel]
-    near = next(
-        (r for r in there if r.experiment.dtype == run.experiment.dtype and run.n * MAX_SIZE_RATIO[run.backend] > r.n), None
-    )
+    most_n, dtype = run.n * MAX_SIZE_RATIO[run.backend], run.experiment.dtype
+    near = next((r for r in there if r.experiment.dtype == dtype and r.n < most_n), None)
     if near is None or not near.seconds:
         return None
     device, here = ComparedRun(recorded, near).device, ComparedRun(model, run).device

@@ -20,6 +20,9 @@ from fwtui_kernels.plan import WARP
 
 SCHEDULERS = 4  # warp schedulers of an SM since Volta; each issues one instruction per cycle
 MIN_BUSY_SHARE = 0.5  # share of samples issued, eligible or throttled by the math pipe; above it the kernel is compute-bound
+MIN_PIPE_RATIO = (
+    0.4  # samples throttled by the math pipe / not selected: from this ratio on, the pipe is full, not the issue slots
+)
 MIN_ELIGIBLE_WARPS = 2.0  # eligible warps per issued instruction; with fewer, a scheduler often has none and the kernel waits
 MIN_CHANGE = 0.01  # comparisons list shares of samples that differ by at least this much
 
@@ -39,109 +42,54 @@ class Stall(NamedTuple):
         return f"{self.name} ({self.plain})"
 
 
+ISSUE, PIPE, MEMORY_LATENCY = "instruction issue", "arithmetic pipe", "device memory latency"  # bottlenecks
 SELECTED, NOT_SELECTED, MATH_PIPE = "selected", "not_selected", "math_pipe_throttle"
 LONG_SCOREBOARD, SHORT_SCOREBOARD, MIO_THROTTLE = "long_scoreboard", "short_scoreboard", "mio_throttle"
 ELIGIBLE = frozenset({SELECTED, NOT_SELECTED})  # states of a warp that is not stalled
+# fmt: off
 STALLS: Mapping[str, Stall] = {
-    SELECTED: Stall("selected", "issuing", "instruction issue", "the scheduler issued an instruction of this warp"),
-    NOT_SELECTED: Stall(
-        "not selected",
-        "eligible, another warp issued",
-        "instruction issue",
-        "the scheduler had several eligible warps, so more warps would not help",
-    ),
-    MATH_PIPE: Stall(
-        "math pipe throttle",
-        "compute pipe busy",
-        "arithmetic units",
-        "the arithmetic units take no further instruction in this cycle",
-        "do less work",
-    ),
-    LONG_SCOREBOARD: Stall(
-        "long scoreboard",
-        "global memory load",
-        "device memory",
-        "the warp waits for a value from device memory or a cache",
-        "load each value once into shared memory or registers, or load earlier",
-    ),
-    "lg_throttle": Stall(
-        "LG throttle",
-        "load/store queue full",
-        "load/store queue",
-        "too many loads and stores to global or local memory are in flight",
-        "load several neighbours with one instruction",
-    ),
-    SHORT_SCOREBOARD: Stall(
-        "short scoreboard",
-        "shared memory",
-        "shared memory",
-        "the warp waits for a value from shared memory",
-        "keep operands in registers, and do other work between the load and its use",
-    ),
-    MIO_THROTTLE: Stall(
-        "MIO throttle",
-        "shared memory queue full",
-        "shared memory pipe",
-        "the kernel issues more shared-memory loads than the pipe can take",
-        "use each loaded value more often: a tile of results in each thread's registers",
-    ),
-    "barrier": Stall(
-        "barrier",
-        "waits for its block",
-        "barriers",
-        "the warp waits for the other warps of its block",
-        "fewer barriers, or smaller blocks",
-    ),
-    "membar": Stall(
-        "membar", "memory fence", "memory fences", "the warp waits until its stores are visible to others", "fewer fences"
-    ),
-    "wait": Stall(
-        "wait",
-        "fixed-latency dependency",
-        "instruction latency",
-        "the result of an earlier instruction is ready only after a fixed number of cycles",
-        "compute several independent results in each thread",
-    ),
-    "branch_resolving": Stall(
-        "branch resolving",
-        "branch target pending",
-        "branches",
-        "the next instruction is unknown until the branch is computed",
-        "replace branches by minimums; unroll",
-    ),
-    "dispatch_stall": Stall(
-        "dispatch stall",
-        "dispatcher busy",
-        "dispatcher",
-        "the dispatcher holds instructions back, often for busy registers or units",
-    ),
-    "drain": Stall(
-        "drain",
-        "final stores",
-        "final stores",
-        "the warp has ended, but its stores are not written yet",
-        "store whole rows of 128 bytes",
-    ),
-    "imc_miss": Stall(
-        "IMC miss",
-        "constant cache miss",
-        "constants",
-        "a constant or kernel argument is not in the constant cache",
-        "pass fewer arguments, or use larger tiles",
-    ),
-    "no_instructions": Stall(
-        "no instructions",
-        "instruction cache miss",
-        "instruction cache",
-        "the next instructions are not in the instruction cache",
-        "unroll less",
-    ),
+    SELECTED: Stall("selected", "issuing", ISSUE, "the scheduler issued an instruction of this warp"),
+    NOT_SELECTED: Stall("not selected", "eligible, another warp issued", ISSUE,
+                        "the scheduler had several eligible warps, so more warps would not help"),
+    MATH_PIPE: Stall("math pipe throttle", "compute pipe busy", PIPE,
+                     "the arithmetic units take no further instruction in this cycle", "do less work"),
+    LONG_SCOREBOARD: Stall("long scoreboard", "global memory load", MEMORY_LATENCY,
+                           "the warp waits for a value from device memory or a cache",
+                           "reuse each value from shared memory or registers, or keep more loads in flight"),
+    "lg_throttle": Stall("LG throttle", "load/store queue full", "load/store queue",
+                         "too many loads and stores to global or local memory are in flight",
+                         "load several neighbours with one instruction"),
+    SHORT_SCOREBOARD: Stall("short scoreboard", "shared memory", "shared memory latency",
+                            "the warp waits for a value from shared memory",
+                            "keep operands in registers, and do other work between the load and its use"),
+    MIO_THROTTLE: Stall("MIO throttle", "shared memory queue full", "shared memory pipe",
+                        "the kernel issues more shared-memory loads than the pipe can take",
+                        "use each loaded value more often: a tile of results in each thread's registers"),
+    "barrier": Stall("barrier", "waits for its block", "barriers", "the warp waits for the other warps of its block",
+                     "fewer barriers, or smaller blocks"),
+    "membar": Stall("membar", "memory fence", "memory fences", "the warp waits until its stores are visible to others",
+                    "fewer fences"),
+    "wait": Stall("wait", "fixed-latency dependency", "instruction latency",
+                  "the result of an earlier instruction is ready only after a fixed number of cycles",
+                  "compute several independent results in each thread"),
+    "branch_resolving": Stall("branch resolving", "branch target pending", "branches",
+                              "the next instruction is unknown until the branch is computed",
+                              "replace branches by minimums; unroll"),
+    "dispatch_stall": Stall("dispatch stall", "dispatcher busy", "dispatcher",
+                            "the dispatcher holds instructions back, often for busy registers or units"),
+    "drain": Stall("drain", "final stores", "final stores", "the warp has ended, but its stores are not written yet",
+                   "store whole rows of 128 bytes"),
+    "imc_miss": Stall("IMC miss", "constant cache miss", "constants",
+                      "a constant or kernel argument is not in the constant cache", "pass fewer arguments, or use larger tiles"),
+    "no_instructions": Stall("no instructions", "instruction cache miss", "instruction cache",
+                             "the next instructions are not in the instruction cache", "unroll less"),
     "sleeping": Stall("sleeping", "sleep instruction", "sleep", "the kernel has put the warp to sleep", "shorter sleeps"),
     "tex_throttle": Stall("TEX throttle", "texture queue full", "texture queue", "too many texture loads are in flight"),
     OTHER: Stall("other reasons", "each too small to list", "several small causes", "stall reasons with few samples, added up"),
     "misc": Stall("misc", "unnamed by the hardware", "other", "the hardware reports no specific reason"),
     "gmma": Stall("GMMA", "matrix unit", "matrix units", "the warp waits for the result of a matrix instruction"),
 }
+# fmt: on
 UNNAMED = Stall("unlisted reason", "unknown to this version", "unknown", "newer GPUs report further stall reasons")
 
 
@@ -211,17 +159,22 @@ def busy_text(reasons: Mapping[str, int]) -> str:
     return f"issued {issued}, eligible but not selected {eligible}, math pipe throttle {throttled}"
 
 
-def warp_reason(samples: WarpSamples, listing: Listing | None = None) -> WarpReason:
+def warp_reason(samples: WarpSamples, listing: Listing | None = None, full: bool = True) -> WarpReason:
     """Return the most frequent stall reason, or that the kernel computes, with the source line that has most such samples.
 
-    The line comes from `listing` if it has samples, else from the run's summary.
+    The line comes from `listing` if it has samples, else from the run's summary. Pass `full=False` if the issue slots are known
+    not to be full: a kernel that computes is then bound by its most frequent stall.
     """
-    reason = main_reason(samples.reasons)
+    reason, stalled = main_reason(samples.reasons), next((r for r in shares(samples.reasons) if r not in ELIGIBLE), SELECTED)
+    _, eligible, throttled = busy_shares(samples.reasons)
+    pipe = stalled == MATH_PIPE and (throttled >= MIN_PIPE_RATIO * eligible or not full)
+    if reason == SELECTED and not (full or pipe):
+        reason = stalled
     hottest = max(listing.sampled if listing is not None else (), key=lambda line: line.reasons.get(reason, 0), default=None)
     line = hottest if hottest is not None and hottest.reasons.get(reason) else samples.hot
     whose = f"rank {samples.rank}'s PC samples" if samples.rank is not None else "PC samples"
     if reason == SELECTED:
-        return WarpReason(stall(reason).resource, f"of {whose}, {busy_text(samples.reasons)}", line, computes=True)
+        return WarpReason(PIPE if pipe else ISSUE, f"of {whose}, {busy_text(samples.reasons)}", line, computes=True)
     share = f"{100 * shares(samples.reasons)[reason]:.0f} %"
     return WarpReason(stall(reason).resource, f"warps stall on {stall(reason).label} in {share} of {whose}", line)
 

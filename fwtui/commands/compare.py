@@ -10,10 +10,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from fwtui.analysis.bottleneck import reason_of
 from fwtui.analysis.columns import COMPARED_HEAD, MIN, comparison_cells
 from fwtui.analysis.compare import NOT_COMPARED, SLOWER, ComparedRun, Comparison, compare, pairs
 from fwtui.analysis.explanation import COUNTERS_READ, speedup_causes
-from fwtui.analysis.warps import describe_mix, loop_facts, main_samples, mix_changes, reason_changes, stall, warp_reason
+from fwtui.analysis.phase_table import roofs_of
+from fwtui.analysis.warps import describe_mix, loop_facts, main_samples, mix_changes, reason_changes, stall
 from fwtui.commands.support.printing import add_json_option, folded, reasons, table
 from fwtui.commands.support.stderr_reporter import session_exit_code
 from fwtui.common import gc_pause, units
@@ -175,7 +177,8 @@ def _waits(entrant: ComparedRun) -> tuple[str, str]:
     samples = main_samples(entrant.run)
     if samples is None:
         return entrant.label, ""
-    reason, each = warp_reason(samples, entrant.run.listing(samples.op)), loop_facts(samples).each
+    reason = reason_of(entrant.run, roofs_of(entrant.model, entrant.run).issued_per_second, samples)
+    each = loop_facts(samples).each
     needed = f"; {units.digits(each)} instructions per relaxation" if each is not None else ""
     return entrant.label, f"{reason}{needed}"
 

@@ -136,7 +136,7 @@ def test_timer_overhead_is_a_number_only_beyond_the_spread(extra: float, words: 
 def test_the_occupancy_limiter_is_shown_only_if_there_is_one() -> None:
     s = subject([scenes.header(), *scenes.run(1, 1.0, scenes.experiment("naive"))])
     theory = s.run.main_occupancy
-    assert theory is not None and run_text.limits(theory)[0] == "limiter: registers (40/thread)"
+    assert theory is not None and run_text.limits(theory)[0] == "limited by registers (40/thread)"
     full = msgspec.structs.replace(theory, warps=theory.max_warps, limiters=("warps",))
     assert run_text.limits(full) == ["not limited"]
     assert run_text.limits(None) == []
@@ -155,9 +155,11 @@ def test_every_number_keeps_its_label_in_narrow_panels(width: int) -> None:
         assert unknown.plain.startswith("not available") and unknown.plain.endswith(" % of peak"), "no measured peak rate"
         for part in bars:
             assert part.cell_length <= width
-            said = part.plain[part.plain.rindex("%") + 1 :].strip()
-            assert said in ("", "measured", "registers", "limiter: registers", "limiter: registers (40/thread)") or (
-                said.startswith("of ") and said.endswith(("peak", "peak; caches serve part"))
+            said = part.plain[part.plain.rindex("%") + 1 :].strip().removeprefix("remaining tiles: ")
+            assert (
+                said in ("", "registers", "limited by registers", "limited by registers (40/thread)")
+                or (said in ("whole run", "whole run, measured") and part.plain.startswith("achieved"))
+                or (said.startswith("of ") and said.endswith(("peak", "peak; caches serve part")))
             )
     assert all(row.plain[run_text.label_cells(width) - 1] == " " for row in run_text.outside(s, width)), "labels end"
     throttled = Evidence(9, 512.0, 1710.0, None, None, 0x4)

@@ -8,19 +8,20 @@ from pathlib import Path
 import msgspec
 import pytest
 import scenes
-from apps import Replay, dashboard_of, screen_of
+from apps import Replay, dashboard_of, replay_at_end, screen_of
 from builders import model_of
 from fake_live import FakeLive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from pressing import NARROW, WIDE, opened, press
+from pressing import NARROW, WIDE, opened, press, settled
 from pressing import keyed as shown
 from recorded_sessions import SESSION
 
 from fwtui.analysis import limits
 from fwtui.analysis.occupancy import TABLE
 from fwtui.experiment.experiment import Experiment
+from fwtui.sessions.folders import shipped_folder
 from fwtui.sessions.library import load_model
 from fwtui.stream import events
 from fwtui.stream.event import Cache
@@ -74,6 +75,7 @@ async def test_v_shows_one_panel_after_the_other(replay_of: Replay) -> None:
         seen = [await shown(pilot), await shown(pilot, "v"), await shown(pilot, "v")]
         assert ["ROOFLINE" in seen[0], "unknown" in seen[1], "registers/thread" in seen[2]] == [True] * 3
         assert "roofline time" in seen[1] and "< 0.1 %" not in seen[0]
+        assert "100 %┤" in seen[2] and re.search(r"\n +└─.*\n +50 .*registers/thread", seen[2]), "one curve with both axes"
         assert "no PC samples of this run" in await shown(pilot, "v")
         assert await shown(pilot, "v") == seen[0]
 
@@ -136,6 +138,16 @@ async def test_other_runs_are_explained_and_sliders_change_the_estimate(replay_o
         place = (chart.drawing.left + column_of(stop.share, chart.drawing.width), chart.drawing.top + stop.row)
         await pilot.click(chart, offset=place)
         assert "SPEED OF LIGHT  run 2 " in await shown(pilot) or "SPEED OF LIGHT  run 3 " in await shown(pilot)
+
+
+async def test_an_occupancy_names_its_part_and_a_full_one_is_not_limited_on_both_screens() -> None:
+    async with opened(replay_at_end(shipped_folder() / "h200-n4096-naive-blocked.fwt.jsonl.gz"), size=(120, 50)) as pilot:
+        text = await settled(pilot)
+        assert "remainder: not limited" in text and re.search(r"achieved occupancy .*89.9 % whole run, measured", text)
+        head = next(row for row in text.splitlines() if row.startswith(" PER-PHASE TIMES"))
+        assert re.fullmatch(r" PER-PHASE TIMES bound by {9,}sum 32.5 ms, timers included +time +share *", head)
+        text = await shown(pilot, "4")
+        assert re.search(r"limiter +not limited", text) and re.search(r"achieved .*96.0 % this function", text)
 
 
 async def test_the_curves_of_the_occupancy_are_read_with_the_cursor(replay_of: Replay) -> None:

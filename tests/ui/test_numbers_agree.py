@@ -6,27 +6,29 @@ from pathlib import Path
 import pytest
 from recorded_sessions import SESSION
 
+from fwtui.analysis.bottleneck import counters_of
 from fwtui.analysis.causes import hints, stall_gains
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.disturbances import timers_distort
 from fwtui.analysis.explanation import explain
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.phase_table import LAUNCHES, PEAK_ERROR, UNKNOWN, phase_rows, roofs_of
-from fwtui.analysis.warps import ELIGIBLE, main_samples, percentages
+from fwtui.analysis.warps import ELIGIBLE, main_samples, percentages, samples_of
 from fwtui.common import units
+from fwtui.sessions.folders import shipped_folder
 from fwtui.sessions.library import load_model
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.explain.number_panels import PhaseTable, PhaseTableSubject
-from fwtui.tui.explain.warp_panel import MAX_REASONS
+from fwtui.tui.explain.warp_panel import MAX_REASONS, warp_subject
 from fwtui.tui.widgets import run_text
 from fwtui.tui.widgets.run_text import RunSubject
 
 WIDTH = 160
-RECORDINGS = sorted(SESSION.parent.glob("*.jsonl.gz"))
+RECORDINGS = [*sorted(SESSION.parent.glob("*.jsonl.gz")), *sorted(shipped_folder().glob("h200-[nlt]*.jsonl.gz"))]
 SHARE = re.compile(r"([\d.]+) %(.*?)(?=[\d.]+ %|$)")
 # what a share on these screens is a share of: in its sentence, the words after the number
-WHOLES = ("busy", "of ", "and ", "slower")
+WHOLES = ("busy", "of ", "and", "slower")
 NAMED_BEFORE = ("issued", "selected", "throttle", "occupancy only")  # shares of PC samples, and of an SM's warps
 
 
@@ -34,14 +36,14 @@ def text_rows(run: Run, model: Model) -> dict[str, tuple[str, str]]:
     """Map the phases of the Run screen to their time and share."""
     shown = [one.plain for one in run_text.phases(subject(run, model), WIDTH)[1:]]
     cells = [re.fullmatch(r"(.{16}).*?(\S+ \S+)\s+(\S+ %)", row) for row in shown]
-    return {one[1].strip(): (one[2], one[3]) for one in cells if one is not None}
+    return {one[1][: run_text.NARROW_LABEL - 1].strip(): (one[2], one[3]) for one in cells if one is not None}
 
 
 def subject(run: Run, model: Model) -> RunSubject:
     return RunSubject(run, model.evidence(run), model.gpu_of(run), None, True, limit_of(model, run))
 
 
-@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name.split(".")[0])
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: f"{path.parent.name}-{path.name.split('.')[0]}")
 def test_numbers_of_one_name_are_equal_and_parts_add_up(path: Path) -> None:
     model, _ = load_model(path)
     runs = [run for run in model.runs.values() if run.state == "done" and run.phases and not run.simulated]
@@ -51,7 +53,7 @@ def test_numbers_of_one_name_are_equal_and_parts_add_up(path: Path) -> None:
         table = "\n".join(one.plain for one in explained)
         phases = [one for one in rows if one.key] or list(rows)
         for one in phases:
-            took, _ = shown[one.title[: run_text.NARROW_LABEL]]
+            took, _ = shown[one.title[: run_text.NARROW_LABEL - 1].strip()]
             assert took == units.duration(one.seconds) and took in table, "the Run and the Explain screen show one time"
         shares = [float(share.split()[0]) for _, share in shown.values()]
         assert sum(shares) == pytest.approx(100, abs=0.1 * len(shares) + 0.5), "the parts are the whole"
@@ -65,7 +67,7 @@ def test_numbers_of_one_name_are_equal_and_parts_add_up(path: Path) -> None:
         assert "% of the time" not in explain(ComparedRun(model, run), None).phase or not timers_distort(run)
 
 
-@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name.split(".")[0])
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: f"{path.parent.name}-{path.name.split('.')[0]}")
 def test_stall_reasons_add_up_and_have_the_bounds_of_the_hints(path: Path) -> None:
     model, _ = load_model(path)
     for run in model.runs.values():
@@ -79,7 +81,23 @@ def test_stall_reasons_add_up_and_have_the_bounds_of_the_hints(path: Path) -> No
         assert {hint.gain for hint in hints(model, run) if hint.gain.endswith("no warp stalled on it")} <= known
 
 
-@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name.split(".")[0])
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: f"{path.parent.name}-{path.name.split('.')[0]}")
+def test_a_named_unit_is_busy_and_every_screen_names_the_same_bottleneck(path: Path) -> None:
+    model, _ = load_model(path)
+    for run in model.runs.values():
+        for one in (row for row in phase_rows(model, run) if run.backend == "cuda" and (row.key or len(run.phases) == 1)):
+            counters, what = counters_of(run, one.key), one.limiter.what
+            dram = re.search(r"DRAM throughput (\d+) %", one.limiter.evidence)
+            assert dram is None or (int(dram[1]) >= 60) == (what == "device memory"), one.limiter
+            if what.startswith("instruction issue"):
+                assert counters.get("compute_share", 0.8) >= 0.8, "the issue slots are nearly full"
+            samples = samples_of(run, one.key)
+            if samples is not None and one.limiter.what != LAUNCHES:
+                head = warp_subject(model, run, samples.op, 0).stall_text
+                assert one.limiter.computes or head[1:-1] in one.limiter.evidence, "the panel has the sentence of the table"
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: f"{path.parent.name}-{path.name.split('.')[0]}")
 def test_a_share_names_its_whole_and_no_bottleneck_has_more_than_all_of_it(path: Path) -> None:
     model, _ = load_model(path)
     for run in model.runs.values():

@@ -11,6 +11,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from fwtui.analysis.bottleneck import counters_of
 from fwtui.analysis.occupancy import KIB, MAX_REGISTERS, MAX_THREADS, STATIC_SHARED, TABLE, occupancy
 from fwtui.common import units
 from fwtui.stream import events
@@ -18,11 +19,12 @@ from fwtui.stream.model import Evidence, Model
 from fwtui.stream.run import Run
 from fwtui.tui.charts import Axis, Figure, Rule, Series
 from fwtui.tui.charts.chart import Chart
-from fwtui.tui.widgets.run_text import meter
+from fwtui.tui.widgets.run_text import NOT_LIMITED, WHOLE_RUN, meter
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, hanging_indent, line
 from fwtui_kernels.plan import WARP
 
 LABEL = 12
+THIS_FUNCTION = "this function"
 THREADS, REGISTERS, SHARED = "threads", "registers", "shared"
 
 
@@ -55,7 +57,8 @@ class OccupancySubject(NamedTuple):
     cuda: bool
     capability: tuple[int, int] | None = None
     compiled: events.Occupancy | None = None
-    achieved: float | None = None  # GPM occupancy of the whole run
+    achieved: float | None = None
+    of: str = ""  # the part that was measured: WHOLE_RUN (GPM) or THIS_FUNCTION (counters)
 
     @property
     def block(self) -> Block | None:
@@ -94,12 +97,13 @@ class OccupancyLines(TextPanel[OccupancySubject | None]):
         compiled, block = subject.compiled, subject.block
         share = compiled.warps / compiled.max_warps if compiled is not None and compiled.max_warps else None
         warps = f"{compiled.warps}/{compiled.max_warps} warps" if compiled is not None else ""
-        rows = [_bar("theoretical", share, width, warps), _bar("achieved", subject.achieved, width, "")]
+        rows = [_bar("theoretical", share, width, warps), _bar("achieved", subject.achieved, width, subject.of)]
         if subject.capability not in TABLE:
             return [*rows, line(("no occupancy table for the compute capability of this GPU", MUTED))]
         one = occupancy(subject.capability, block.threads, block.registers, block.shared * KIB) if block is not None else None
         if one is not None and block is not None:
-            rows.append(line((f"{'limiter':<{LABEL}}", MUTED), (" and ".join(one.limiters), STRONG)))
+            limiter = " and ".join(one.limiters) if one.fraction < 1 else NOT_LIMITED
+            rows.append(line((f"{'limiter':<{LABEL}}", MUTED), (limiter, STRONG)))
             rows += hanging_indent("blocks/SM", LABEL, [f"{name} {blocks}" for name, blocks in one.limits.items()], width)
             each = [f"{block.threads} threads", f"{block.registers} registers/thread", f"{block.shared} KiB shared memory"]
             rows += hanging_indent("block", LABEL, each, width)
@@ -130,8 +134,10 @@ class OccupancyPanel(Vertical):
         found = next((o for o in run.occupancies if o.op == op), run.main_occupancy) if run is not None else None
         gpu = model.gpu_of(run) if run is not None else model.gpu
         capability = gpu.compute_capability if gpu is not None else None
-        achieved = evidence.sm_occupancy if evidence is not None else None
-        subject = OccupancySubject(run.backend == "cuda", capability, found, achieved) if run is not None else None
+        counted = counters_of(run, found.op).get("occupancy") if run is not None and found is not None else None
+        achieved = counted if counted is not None else evidence.sm_occupancy if evidence is not None else None
+        of = THIS_FUNCTION if counted is not None else WHOLE_RUN
+        subject = OccupancySubject(run.backend == "cuda", capability, found, achieved, of) if run is not None else None
         self.query_one(OccupancyLines).show(subject)
         phase = run.phase_title(found.op) if run is not None and found is not None else ""
         title = line(("OCCUPANCY  ", f"{STRONG} $text-primary"), (phase, STRONG))

@@ -108,6 +108,8 @@ class ExplainScreen(Frame):
     ExplainScreen #occupancy Chart { margin-top: 1; display: none; }
     ExplainScreen.-high #registers, ExplainScreen.-one #occupancy Chart { display: block; }
     ExplainScreen #occupancy.-none Chart { display: none; }
+    ExplainScreen.-one.-short #threads, ExplainScreen.-one.-short #shared { display: none; }
+    ExplainScreen.-one.-flat #occupancy Chart { display: none; }
     ExplainScreen #cpu { width: 56; border-right: solid $border-blurred; }
     ExplainScreen.-narrow #cpu { width: 1fr; height: auto; max-height: 100%; border-right: none; }
     ExplainScreen.-narrow #upper { height: auto; max-height: 75%; }
@@ -151,18 +153,9 @@ class ExplainScreen(Frame):
         hidden_look("J", "other(1)", "Next run", "explain the run after this one", _no_other_run, "explain.newer"),
         look("O", "op", "Function", "the next kernel function of this run", _one_operation, "explain.op"),
         look("down", "hotspot(1)", "Next hotspot", "the source line that is next by PC samples", _NO_LINE, "explain.next_line"),
-        hidden_look(
-            "up", "hotspot(-1)", "Previous hotspot", "the previous line by PC samples", _NO_LINE, "explain.previous_line"
-        ),
+        hidden_look("up", "hotspot(-1)", "Previous hotspot", "the previous line by samples", _NO_LINE, "explain.previous_line"),
         look("enter", "instructions", "Instructions", "the machine instructions of that line", _NO_LINE, "explain.instructions"),
-        look(
-            "B",
-            "versus",
-            "Side by side",
-            "changes against the baseline; press again for this run only",
-            _NO_VERSUS,
-            "explain.versus",
-        ),
+        look("B", "versus", "Side by side", "changes against the baseline; again: this run only", _NO_VERSUS, "explain.versus"),
         hidden("s", "source", "Source", "the source of your kernel, if it was recorded", _no_source, "explain.source"),
         bindings.LIMITS,
         replace(bindings.COUNTERS, unavailable=_cannot_count),

@@ -11,8 +11,10 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
 
+from fwtui.analysis.bottleneck import reason_of
 from fwtui.analysis.causes import MIN_GAIN, stall_gains
 from fwtui.analysis.compare import ComparedRun
+from fwtui.analysis.phase_table import roofs_of
 from fwtui.analysis.warps import (
     ELIGIBLE,
     LONG_SCOREBOARD,
@@ -22,6 +24,7 @@ from fwtui.analysis.warps import (
     SELECTED,
     SHORT_SCOREBOARD,
     ShareChange,
+    WarpReason,
     describe_mix,
     issue_rate,
     line_changes,
@@ -33,7 +36,6 @@ from fwtui.analysis.warps import (
     reason_changes,
     shares,
     stall,
-    warp_reason,
 )
 from fwtui.common import units
 from fwtui.common.text import truncate
@@ -83,6 +85,7 @@ class WarpSubject(NamedTuple):
     occupancy: Occupancy | None
     issue_limit: float | None  # relaxations per second
     gains: Mapping[str, float]  # stall reason -> upper bound of the run's speedup without it
+    reason: WarpReason | None  # main warp state; None without PC samples
 
     @property
     def title(self) -> str:
@@ -98,7 +101,7 @@ class WarpSubject(NamedTuple):
     def hotspots(self) -> list[int]:
         """Indices of the sampled lines: first the line that the main reason names, then by samples."""
         lines = self.listing.lines if self.listing is not None else ()
-        hot = warp_reason(self.samples, self.listing).line if self.samples is not None else None
+        hot = self.reason.line if self.reason is not None else None
 
         def rank(place: int) -> tuple[bool, int]:
             one = lines[place]
@@ -109,7 +112,7 @@ class WarpSubject(NamedTuple):
     @property
     def stall_text(self) -> str:
         """A sentence with the main stall reason and its source line; empty without PC samples."""
-        text = str(warp_reason(self.samples, self.listing)) if self.samples is not None else ""
+        text = str(self.reason or "")
         return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
@@ -118,7 +121,8 @@ def warp_subject(model: Model, run: Run, op: str, place: int) -> WarpSubject:
     samples = next((samples for samples in run.warps if samples.op == op and samples.samples), None)
     occupancy = next((one for one in run.occupancies if one.op == op), None)
     gains = stall_gains(model, run, op) if samples is not None else {}
-    return WarpSubject(run, op, samples, run.listing(op), place, occupancy, issue_rate(model, run, samples), gains)
+    reason = reason_of(run, roofs_of(model, run).issued_per_second, samples) if samples is not None else None
+    return WarpSubject(run, op, samples, run.listing(op), place, occupancy, issue_rate(model, run, samples), gains, reason)
 
 
 def sign(reasons: dict[str, int]) -> tuple[str, str]:
@@ -240,9 +244,8 @@ class InstructionsScreen(Dialog):
 
     def __init__(self, subject: WarpSubject, listing: Listing):
         self._line = listing.lines[subject.place]
-        super().__init__(
-            f"Instructions of {self._line.file}:{self._line.line}", hint=f"{{key[instructions.sort]}}: sort · {CLOSES}"
-        )
+        title = f"Instructions of {self._line.file}:{self._line.line}"
+        super().__init__(title, hint=f"{{key[instructions.sort]}}: sort · {CLOSES}")
         self._instructions = [one for one in listing.instructions if one.line == subject.place]
         self._loop = listing.loop
         self._total = subject.samples.samples if subject.samples is not None else 0

@@ -12,8 +12,10 @@ from pathlib import Path
 
 from rich.cells import cell_len
 
+from fwtui.analysis.bottleneck import reason_of
 from fwtui.analysis.columns import PRINTED, columns_of, head, outcome, printed
-from fwtui.analysis.warps import main_samples, state_at, warp_reason
+from fwtui.analysis.phase_table import roofs_of
+from fwtui.analysis.warps import main_samples, state_at
 from fwtui.common import units
 from fwtui.common.text import truncate
 from fwtui.learn.questions import cue_of
@@ -110,7 +112,7 @@ def capture(
             head=head(PRINTED, "±"),
             numbers=frozenset(place for place, column in enumerate(columns_of(PRINTED)) if column.right),
             table=[printed(model, run) for run in runs[:MAX_RUNS]],
-            warps=[*islice(_warps(runs), MAX_SAMPLED)],
+            warps=[*islice(_warps(model, runs), MAX_SAMPLED)],
             left_out=tuple(_left_out(session, runs)),
         )
         for part, screens in zip(wanted_screens, screens_at, strict=True)
@@ -183,7 +185,7 @@ def _stretch(model: Model, run: Run, clock: FilmClock) -> FilmStretch:
     )
 
 
-def _warps(runs: Iterable[Run]) -> Iterator[FilmWarps]:
+def _warps(model: Model, runs: Iterable[Run]) -> Iterator[FilmWarps]:
     """Yield the hotspots of each phase for runs with PC samples."""
     for run in runs:
         lines: list[FilmHotspot] = []
@@ -194,7 +196,7 @@ def _warps(runs: Iterable[Run]) -> Iterator[FilmWarps]:
                 place, text = f"{one.file}:{one.line}", truncate(one.text.strip(), WIDEST)
                 lines.append(FilmHotspot(run.phase_title(samples.op), place, share, state_at(one), text))
         if (main := main_samples(run)) is not None:
-            reason = warp_reason(main, run.listing(main.op))
+            reason = reason_of(run, roofs_of(model, run).issued_per_second, main)
             yield FilmWarps(run.id, f"run {run.id}, {run.title or run.experiment.kernel}: {reason}", lines)
 
 

@@ -17,10 +17,7 @@ GLOSSARY = (
     ("bank", "one of 32 parts of shared memory, each of which serves one word per cycle"),
     ("baseline", "the run that others are compared with: the first verified run on the same graph, or the one you choose"),
     ("block", "threads that run on one SM, share its shared memory and can synchronise"),
-    (
-        "bottleneck",
-        "the resource that limits a phase: from launches, PC samples, counters, telemetry or the roofline (Run, Explain)",
-    ),
+    ("bottleneck", "the resource that limits a phase: from launches, PC samples, counters, telemetry or the roofline (Run)"),
     ("bound by", "the bound of a phase: latency (waits for results), compute (issues instructions) or memory (transfers data)"),
     ("broadcast", "one rank sends the panel of a round to all other ranks"),
     ("cache", "a small, fast memory in which the hardware keeps recently used data"),
@@ -31,10 +28,7 @@ GLOSSARY = (
     ("cue card", "the speaker notes of a lecture at one moment of a recording; {key[presenter]} shows one after the other"),
     ("CUDA graph, stream launch", "all launches of a run recorded once and started together, or launched one by one"),
     ("diameter, radius", "the longest distance; the smallest distance within which some vertex reaches all others"),
-    (
-        "DRAM throughput, DRAM util",
-        "bytes/s that device memory transfers, and its share of the peak, measured by GPM (Run, Telemetry)",
-    ),
+    ("DRAM throughput, DRAM util", "bytes/s of device memory, and their share of the peak, measured by GPM (Run, Telemetry)"),
     (
         "effective bandwidth, eff. bandwidth",
         "bytes that the kernel requests (cost model) / median time, in B/s; caches serve part, so it can exceed the peak (Run)",
@@ -63,18 +57,13 @@ GLOSSARY = (
     ("not timed", "setup, copies and verification: outside the timed repetitions (Run)"),
     ("old runs", f"the last {WHOLE_RUNS:,} runs are complete in memory; details of older ones are read from the recording"),
     ("panel, panels", "phase 2 of a round: the tiles in the row and the column of the pivot, singly dependent (Katz-Kider)"),
-    (
-        "PC samples",
-        "the instruction and state of warps at regular intervals (CUPTI); 74 % of the samples is about 74 % of the time",
-    ),
-    (
-        "peak rate, % of peak",
-        "relaxations/s of the fastest min-plus instruction sequence from registers ({key[limits]} measures it)",
-    ),
+    ("PC samples", "instruction and state of warps at regular intervals (CUPTI); 74 % of the samples is about 74 % of the time"),
+    ("peak rate, % of peak", "relaxations/s of the fastest min-plus instructions from registers ({key[limits]} measures it)"),
     ("% of peak bandwidth, % peak BW", "effective bandwidth / peak bandwidth of device memory"),
     (
         "% of roofline, roofline time",
-        "roofline time = max(bytes / peak bandwidth, relaxations / peak rate); % = it / measured (Explain)",
+        "roofline time = max(bytes / peak bandwidth, relaxations / peak rate), with the DRAM bytes that were measured, else "
+        "requested; % of roofline = roofline time / measured time (Explain)",
     ),
     (
         "per-phase times, phase",
@@ -96,10 +85,7 @@ GLOSSARY = (
     ("speedup", "median time of the baseline / median time of the run, on the same graph (Run, Compare)"),
     ("strongly connected components", "sets of vertices that all reach each other"),
     ("struck through", "the distances are incorrect, unverified, or do not exist"),
-    (
-        "theoretical occupancy, theor. occ.",
-        "resident warps / maximum that registers, shared memory and block size allow (Run, Explain)",
-    ),
+    ("theoretical occupancy, theor. occ.", "resident warps / maximum that registers, shared memory and block size allow"),
     ("tile", "one of the square blocks of the matrix in blocked kernels; also the length of its side"),
     ("timer overhead", "time of the instrumented minus the timed repetitions; not measurable if below the ± of the median time"),
     ("~100x, >10x", "~ marks an estimate from few repetitions, > a lower bound that allows for noise"),

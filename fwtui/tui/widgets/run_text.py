@@ -40,6 +40,7 @@ MAX_RANKS = 8  # ranks that have a bar
 MAX_LINES = 8  # lines about one part of the ranks
 PEAK_RATE, BANDWIDTH, DRAM = "% of peak", "effective bandwidth", "DRAM throughput"
 THEORETICAL, ACHIEVED = "theoretical occupancy", "achieved occupancy"
+NOT_LIMITED, WHOLE_RUN = "not limited", "whole run"
 INSTRUMENTED = "instrumented rep."
 NARROW_LABELS = {BANDWIDTH: "eff. bandwidth", THEORETICAL: "theor. occ.", ACHIEVED: "achieved occ.", INSTRUMENTED: "with timers"}
 SOURCES = {PEAK_RATE: "probe", BANDWIDTH: "cost model", DRAM: "GPM", THEORETICAL: "from driver", ACHIEVED: "GPM"}
@@ -50,7 +51,7 @@ WORK, SENDS, WAITS = ("work", charts.BLOCK, "$primary"), ("broadcast", "▒", "$
 BOUNDS = (
     ("", "$primary", (UNKNOWN,)),
     ("latency", "$secondary", ("latency",)),
-    ("compute", "$text-success", ("instruction", "arithmetic", "pipe")),
+    ("compute", "$text-success", ("instruction issue", "compute", "arithmetic", "integer pipe")),
     ("memory", "$text-warning", ("memory", "cache", "load/store")),
     ("latency", "$secondary", ("",)),
 )
@@ -201,7 +202,9 @@ def key_numbers(s: RunSubject, width: int) -> list[Content]:
     if run.backend == "cuda":
         theory, achieved = run.main_occupancy, s.evidence.sm_occupancy if s.evidence is not None else None
         possible = theory.warps / theory.max_warps if theory is not None and theory.max_warps else None
-        both = [f"{name} {units.percent(share)}" for name, share in (("achieved", achieved), ("theoretical", possible))]
+        part = run.phase_title(theory.op) if theory is not None and len(run.phases) > 1 else WHOLE_RUN
+        named = (("achieved", achieved, WHOLE_RUN), ("theoretical", possible, part))
+        both = [f"{name} {units.percent(share)}{f' ({of})' * (share is not None)}" for name, share, of in named]
         lines += hanging_indent("occupancy", NARROW_LABEL + 1, both, width, most=1)
     return lines
 
@@ -231,8 +234,8 @@ def phases(s: RunSubject, width: int) -> list[Content]:
     number = "strike" if run.phases and run_labels.is_unreliable(run) else ""
     notes = sum_notes(run) if run.phases else ()
     note = next((one for one in notes if len(one) < room), "")
-    head = f"{'PER-PHASE TIMES':<{name}}{'bound by' if bound_cells else '':<{bound_cells}}{note}"
-    rows = [line((f"{head:<{name + bound_cells + room}}{'time':>{NUMBER}}{'share':>{NUMBER}}", MUTED))]
+    head = f"{'PER-PHASE TIMES':<{name}}{'bound by' if bound_cells else '':<{bound_cells}}{note:>{room}}"
+    rows = [line((f"{head}{'time':>{NUMBER}}{'share':>{NUMBER}}", MUTED))]
     for title, (bound, colour), bar, took, share in zip(titles, bounds, charts.bars(seconds, room), seconds, shares, strict=True):
         rows.append(
             line(
@@ -339,10 +342,11 @@ def meters(s: RunSubject, width: int) -> list[Content]:
         moved = units.bandwidth(dram * peak) if dram is not None and peak else units.ABSENT
         theory = run.main_occupancy
         possible = theory.warps / theory.max_warps if theory is not None and theory.max_warps else None
+        part = run.phase_title(theory.op) if theory is not None and len(run.phases) > 1 else ""
         shares += [
             (DRAM, dram, moved, of_peak, ""),
-            (THEORETICAL, possible, "", limits(theory), ""),
-            (ACHIEVED, achieved, "", ["measured"], ""),
+            (THEORETICAL, possible, "", [*(f"{part}: {one}" for one in limits(theory) if part), *limits(theory)], ""),
+            (ACHIEVED, achieved, "", [f"{WHOLE_RUN}, measured", WHOLE_RUN], ""),
         ]
     missing = [label for label, share, amount, _, _ in shares if share is None and amount in ("", units.ABSENT)]
     timed = run.seconds is not None
@@ -365,11 +369,11 @@ def limits(theory: events.Occupancy | None) -> list[str]:
     if theory is None:
         return []
     if theory.warps >= theory.max_warps:
-        return ["not limited"]
+        return [NOT_LIMITED]
     amounts = {"registers": f"{theory.registers}/thread", "shared memory": f"{units.memory(theory.shared_bytes)}/block"}
     names = " and ".join(theory.limiters)
     full = " and ".join(f"{name} ({amounts[name]})" if name in amounts else name for name in theory.limiters)
-    return [f"limiter: {full}", f"limiter: {names}", names] if names else []
+    return [f"limited by {full}", f"limited by {names}", names] if names else []
 
 
 def _metered(

@@ -79,126 +79,68 @@ def stalled(reason: str, share: int, gain: str, rung: str) -> str:
 
 LATENT = {"dram_share": 0.1, "memory_share": 0.2, "compute_share": 0.3}
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {  # what triggers it, what does not, and what is said
-    "launches": (
-        {"phases": (("rest", 1.0, 2000, 1024**3),)},
-        {"phases": (("rest", 1.0, 1000, 1024**3),)},
-        "2,000 launches of 5.00 us each; an empty one takes up to 3.00 us; at most 2.50x if launches took no time; "
-        "see `resident`",
-    ),
-    "few tiles": (
-        {"phases": (("panels", 0.91, 32, 62 * 32 * 32**3), ("rest", 0.09, 32, 961 * 32 * 32**3))},
+    "launches": ({"phases": (("rest", 1.0, 2000, 1024**3),)}, {"phases": (("rest", 1.0, 1000, 1024**3),)},
+        "2,000 launches of 5.00 us each; an empty one takes up to 3.00 us; at most 2.50x if launches took no time; see "
+        "`resident`"),
+    "few tiles": ({"phases": (("panels", 0.91, 32, 62 * 32 * 32**3), ("rest", 0.09, 32, 961 * 32 * 32**3))},
         {"phases": (("panels", 0.2, 32, 62 * 32 * 32**3), ("rest", 0.8, 32, 961 * 32 * 32**3))},
-        "the panels phase has 62 tiles per launch for 132 SMs; at most 1.93x if it used all SMs; see `look-ahead`",
-    ),
-    "bytes": (
-        {"bytes_each": 16},
-        {"bytes_each": 8},
-        "the kernel requests 4.00 values of 4 bytes per relaxation; see `katz-kider`",
-    ),
-    "device memory": (
-        {"counters": {"dram_share": 0.85}},
-        {"counters": {"dram_share": 0.5}},
-        "device memory is 85.0 % busy (counters); see `register-tiled`",
-    ),
-    "spills": (
-        {"occupancy": {"spill_bytes": 48, "registers": 255}},
-        {"occupancy": {"spill_bytes": 16}},
-        "rest spills 48 bytes per thread to local memory, with 255 registers in use; see `register-tile`",
-    ),
-    "shared memory": (
-        {"occupancy": {"limiters": ("shared memory",), "shared_bytes": 98304, "blocks": 1, "warps": 8}},
+        "the panels phase has 62 tiles per launch for 132 SMs; at most 1.93x if it used all SMs; see `look-ahead`"),
+    "bytes": ({"bytes_each": 16}, {"bytes_each": 8},
+        "the kernel requests 4.00 values of 4 bytes per relaxation; see `katz-kider`"),
+    "device memory": ({"counters": {"dram_share": 0.85}}, {"counters": {"dram_share": 0.5}},
+        "device memory is 85.0 % busy (counters); see `register-tiled`"),
+    "spills": ({"occupancy": {"spill_bytes": 48, "registers": 255}}, {"occupancy": {"spill_bytes": 16}},
+        "rest spills 48 bytes per thread to local memory, with 255 registers in use; see `register-tile`"),
+    "shared memory": ({"occupancy": {"limiters": ("shared memory",), "shared_bytes": 98304, "blocks": 1, "warps": 8}},
         {"occupancy": {"limiters": ("shared memory",), "shared_bytes": 32768, "blocks": 4, "warps": 32}},
-        "96.0 KiB of shared memory per block limit rest to 8 of 64 warps per SM; at most 1.43x if all warps fitted; "
-        "see `staged-row-major`",
-    ),
-    "registers": (
-        {"occupancy": {"registers": 168, "blocks": 1, "warps": 8}, "counters": LATENT},
+        "96.0 KiB of shared memory per block limit rest to 8 of 64 warps per SM; at most 1.43x if all warps fitted; see "
+        "`staged-row-major`"),
+    "registers": ({"occupancy": {"registers": 168, "blocks": 1, "warps": 8}, "counters": LATENT},
         {"occupancy": {"registers": 168, "blocks": 1, "warps": 8}},
-        "168 registers per thread limit rest to 8 of 64 warps, and the phase is latency-bound: compute 30 % busy, "
-        "memory 20 % busy "
-        "(counters); at most 3.33x if all warps fitted; see `optimized`",
-    ),
-    "achieved occupancy": (
-        {"read": {"sm_occupancy": 0.2}},
-        {"read": {"sm_occupancy": 0.5}},
-        "achieved occupancy is 20.0 %, 3.75x below the theoretical occupancy (GPM); "
-        "at most 1.43x if it reached the theoretical "
-        "occupancy; see `look-ahead`",
-    ),
-    **{
-        key: (waits(of, share), waits(of, less), stalled(of, share, gain, rung))
-        for key, (of, share, less, gain, rung) in WAITS.items()
-    },
-    "inner loop": (
-        {"sampled": {"reasons": {"selected": 9}, "mix": {"VIADDMNMX": 8, "IMAD": 32}, "relaxations": 8}},
+        "168 registers per thread limit rest to 8 of 64 warps, and the phase is latency-bound: compute 30 % busy, memory 20 % "
+        "busy (counters); at most 3.33x if all warps fitted; see `optimized`"),
+    "achieved occupancy": ({"read": {"sm_occupancy": 0.2}}, {"read": {"sm_occupancy": 0.5}},
+        "achieved occupancy is 20.0 %, 3.75x below the theoretical occupancy (GPM); at most 1.43x if it reached the theoretical "
+        "occupancy; see `look-ahead`"),
+    **{key: (waits(of, share), waits(of, less), stalled(of, share, gain, rung))
+       for key, (of, share, less, gain, rung) in WAITS.items()},
+    "inner loop": ({"sampled": {"reasons": {"selected": 9}, "mix": {"VIADDMNMX": 8, "IMAD": 32}, "relaxations": 8}},
         {"sampled": {"reasons": {"selected": 9}, "mix": {"VIADDMNMX": 8, "IMAD": 8}, "relaxations": 8}},
-        "the inner loop has 5.00 instructions per relaxation; the relaxation itself needs at most two; "
-        "at most 2.50x if it had two; "
-        "see `optimized`",
-    ),
-    "idle threads": (
-        {"occupancy": {"threads": 100}},
-        {"occupancy": {"threads": 96}},
-        "rest has blocks of 100 threads: 28 of the 32 threads of its last warp are idle; at most 1.28x if they worked; "
-        "see `naive`",
-    ),
-    "narrow tile": (
-        {"tile": 8},
-        {"tile": 16},
-        "a row of a tile has 8 values of 4 bytes, but a warp can load 128 bytes at once; see `register-tiled`",
-    ),
-    "scattered loads": (
-        {"counters": {"global_load_sectors": 32e6, "global_load_requests": 1e6}},
+        "the inner loop has 5.00 instructions per relaxation; the relaxation itself needs at most two; at most 2.50x if it had "
+        "two; see `optimized`"),
+    "idle threads": ({"occupancy": {"threads": 100}}, {"occupancy": {"threads": 96}},
+        "rest has blocks of 100 threads: 28 of the 32 threads of its last warp are idle; at most 1.28x if they worked; see "
+        "`naive`"),
+    "narrow tile": ({"tile": 8}, {"tile": 16},
+        "a row of a tile has 8 values of 4 bytes, but a warp can load 128 bytes at once; see `register-tiled`"),
+    "scattered loads": ({"counters": {"global_load_sectors": 32e6, "global_load_requests": 1e6}},
         {"counters": {"global_load_sectors": 4e6, "global_load_requests": 1e6}},
         "a load of a warp touches 8.00x the sectors of a coalesced one (counters); at most 1.43x if all loads were coalesced; "
-        "see `naive`",
-    ),
-    "bank conflicts": (
-        {"counters": {"shared_load_conflicts": 5e6, "shared_load_wavefronts": 1e7}},
+        "see `naive`"),
+    "bank conflicts": ({"counters": {"shared_load_conflicts": 5e6, "shared_load_wavefronts": 1e7}},
         {"counters": {"shared_load_conflicts": 5e5, "shared_load_wavefronts": 1e7}},
-        "bank conflicts delay 50.0 % of the shared-memory loads (counters); at most 1.43x if there were none; "
-        "see `staged-row-major`",
-    ),
-    "instructions": (
-        {"counters": {"integer_instructions_per_relaxation": 6.0}},
+        "bank conflicts delay 50.0 % of the shared-memory loads (counters); at most 1.43x if there were none; see "
+        "`staged-row-major`"),
+    "instructions": ({"counters": {"integer_instructions_per_relaxation": 6.0}},
         {"counters": {"integer_instructions_per_relaxation": 2.0}},
-        "6.00 integer instructions per relaxation; the relaxation itself needs at most two (counters); "
-        "at most 3.00x if it had two; "
-        "see `optimized`",
-    ),
-    "operands": (
-        {"counters": {"shared_load_bytes": 8e9, "relaxations": 1e9}},
+        "6.00 integer instructions per relaxation; the relaxation itself needs at most two (counters); at most 3.00x if it had "
+        "two; see `optimized`"),
+    "operands": ({"counters": {"shared_load_bytes": 8e9, "relaxations": 1e9}},
         {"counters": {"shared_load_bytes": 1e9, "relaxations": 1e9}},
-        "the kernel reads 2.00 values from shared memory per relaxation: both operands, every time (counters); "
-        "see `register-tiled`",
-    ),
-    "padding": (
-        {"n": 1000, "padded": 1088},
-        {"n": 1000, "padded": 1024},
-        "1,000 vertices are padded to 1,088 (whole tiles); at most 1.29x if n were a multiple of the tile; see `katz-kider`",
-    ),
-    "data type": (
-        {"high": 10, "kernel": "katz-kider"},
-        {"high": 17, "kernel": "katz-kider"},
-        "no path is longer than 10,230: int16 can hold it, with fewer bytes than float32; "
-        "at most 2.00x if two int16 values took the "
-        "time of one; see `blocked-vector`",
-    ),
-    "copies": (
-        {"copy": 0.02, "kernel": "katz-kider"},
-        {"copy": 0.002, "kernel": "katz-kider"},
-        "the kernel takes 10.0 ms, and 50.0 ms with the copies of the matrix, which --memory pinned shortens; see `naive`",
-    ),
-    "cores": (
-        {"backend": "cpu", "read": {"cpu_utilisation": 0.0625}},
-        {"backend": "cpu", "read": {"cpu_utilisation": 0.9}},
-        "1.0 of 16 cores were busy; at most 16.0x if all of them were; see `tiled-cpu`",
-    ),
-    "vectors": (
-        {"backend": "cpu", "seconds": 1.0, "read": {"cpu_utilisation": 0.9, "cpu_clock_mhz": 3000.0}},
+        "the kernel reads 2.00 values from shared memory per relaxation: both operands, every time (counters); see "
+        "`register-tiled`"),
+    "padding": ({"n": 1000, "padded": 1088}, {"n": 1000, "padded": 1024},
+        "1,000 vertices are padded to 1,088 (whole tiles); at most 1.29x if n were a multiple of the tile; see `katz-kider`"),
+    "data type": ({"high": 10, "kernel": "katz-kider"}, {"high": 17, "kernel": "katz-kider"},
+        "no path is longer than 10,230: int16 can hold it, with fewer bytes than float32; at most 2.00x if two int16 values "
+        "took the time of one; see `blocked-vector`"),
+    "copies": ({"copy": 0.02, "kernel": "katz-kider"}, {"copy": 0.002, "kernel": "katz-kider"},
+        "the kernel takes 10.0 ms, and 50.0 ms with the copies of the matrix, which --memory pinned shortens; see `naive`"),
+    "cores": ({"backend": "cpu", "read": {"cpu_utilisation": 0.0625}}, {"backend": "cpu", "read": {"cpu_utilisation": 0.9}},
+        "1.0 of 16 cores were busy; at most 16.0x if all of them were; see `tiled-cpu`"),
+    "vectors": ({"backend": "cpu", "seconds": 1.0, "read": {"cpu_utilisation": 0.9, "cpu_clock_mhz": 3000.0}},
         {"backend": "cpu", "seconds": 0.01, "read": {"cpu_utilisation": 0.9, "cpu_clock_mhz": 3000.0}},
-        "0.025 relaxations per cycle on each busy core; one vector instruction does several; see `tiled-cpu`",
-    ),
+        "0.025 relaxations per cycle on each busy core; one vector instruction does several; see `tiled-cpu`"),
 }  # fmt: skip
 
 

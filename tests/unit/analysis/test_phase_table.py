@@ -72,7 +72,7 @@ BEYOND = (
     ("one", "rate", "shared", "words"),
     [
         (part("rest", 0.01, 100, 10**9, 45 * 10**9), 1e13, 0, unknown(94, 1)),
-        (part("rest", 0.01, 100, 8 * 10**10, 10**9), 1e13, 0, "instruction issue: 80 % of the measured peak rate"),
+        (part("rest", 0.01, 100, 8 * 10**10, 10**9), 1e13, 0, "arithmetic pipe: 80 % of the measured peak rate"),
         (part("rest", 0.01, 100, 10**9, 96 * 10**9), 1e13, 0, BEYOND),
         (part("rest", 0.01, 128, 2 * 10**10, 10**9), 1e14, 12288, "shared memory: 81 % of its bandwidth (model, data sheet)"),
         (part("rest", 0.01, 128, 5 * 10**10, 10**9), 1e14, 12288, unknown(2, 5)),
@@ -97,7 +97,9 @@ def test_the_bottleneck_is_a_sentence(one: events.Part, rate: float | None, shar
         ((0.1, 0.9, 0.3), 0, "caches: 90 % busy (counters)"),
         ((0.1, 0.9, 0.3), 9e12, "shared memory: 90 % busy (counters)"),
         ((0.1, 0.9, 0.95), 9e12, "instruction issue and shared memory: 95 % and 90 % busy (counters)"),
-        ((0.1, 0.3, 0.7), 9e12, "instruction issue: 70 % busy (counters)"),
+        ((0.1, 0.3, 0.9), 9e12, "instruction issue: 90 % busy (counters)"),
+        ((0.1, 0.3, 0.7), 9e12, "compute throughput: 70 % busy (counters)"),
+        ((0.1, 0.6, 0.7), 9e12, "compute throughput and shared memory: 70 % and 60 % busy (counters)"),
         ((0.5, 0.5, 0.4), 0, "latency: compute 40 % busy, memory 50 % busy (counters); achieved occupancy only 12 %"),
     ],
 )

@@ -70,8 +70,44 @@ def test_the_reason_names_stall_share_and_line() -> None:
     )
     assert result(first, first.runs[1])["samples"]["rest"]["rank"] == 0
     assert sentence(sampled(samples(mio_throttle=5, not_selected=50, math_pipe_throttle=30, selected=15))) == (
-        "Bottleneck: instruction issue: of PC samples, issued 15 %, eligible but not selected 50 %, math pipe throttle 30 %, "
+        "Bottleneck: arithmetic pipe: of PC samples, issued 15 %, eligible but not selected 50 %, math pipe throttle 30 %, "
         "most at k60_optimized.py:48."
+    )
+
+
+@pytest.mark.parametrize(
+    ("throttled", "relaxations", "compute", "what"),
+    [
+        (13, 10**12, None, "shared memory latency"),  # 60 % of the issue slots: the loop allows 1.67e13 relaxations/s
+        (13, 12 * 10**11, None, "instruction issue"),
+        (13, 10**12, 0.9, "instruction issue"),
+        (13, 12 * 10**11, 0.7, "shared memory latency"),
+        (26, 12 * 10**11, None, "arithmetic pipe"),
+    ],
+)
+def test_instruction_issue_is_the_bottleneck_only_if_the_issue_slots_are_nearly_full(
+    throttled: int, relaxations: int, compute: float | None, what: str
+) -> None:
+    taken = samples(not_selected=40, selected=13, short_scoreboard=22, math_pipe_throttle=throttled)
+    shares = {"dram_share": 0.1, "memory_share": 0.5, "compute_share": compute or 0.0}
+    counters = [events.Counters(t=4.0, run=1, op="rest", values=shares)] * (compute is not None)
+    model = sampled(*counters, taken, relaxations=relaxations)
+    (line,) = phase_rows(model, model.runs[1])
+    assert line.limiter.what == what
+
+
+@pytest.mark.parametrize(
+    ("dram", "what"),
+    [(None, "device memory latency"), (0.43, "device memory latency"), (0.6, "device memory"), (0.05, "cache latency")],
+)
+def test_warps_that_wait_for_device_memory_are_bound_by_its_latency_unless_dram_is_busy(dram: float | None, what: str) -> None:
+    shares = {"dram_share": dram or 0.0, "memory_share": dram or 0.0, "compute_share": 0.5}
+    counters = [events.Counters(t=4.0, run=1, op="rest", values=shares)] * (dram is not None)
+    model = sampled(*counters, samples(long_scoreboard=74, not_selected=5, selected=4))
+    (line,) = phase_rows(model, model.runs[1])
+    known = f"DRAM throughput {100 * dram:.0f} % of peak; " if dram is not None else ""
+    assert str(line.limiter) == (
+        f"{what}: {known}warps stall on long scoreboard (global memory load) in 89 % of PC samples, most at k60_optimized.py:48"
     )
 
 

@@ -1,0 +1,141 @@
+"""Bottlenecks that measurements name: PC samples, hardware counters, telemetry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from fwtui.analysis.rank_timing import whole_percent
+from fwtui.analysis.warps import ISSUE, MEMORY_LATENCY, WarpReason, main_samples, warp_reason
+from fwtui.stream.events import WarpSamples
+from fwtui.stream.model import Evidence
+from fwtui.stream.quantity import GPM
+from fwtui.stream.run import Run, of_phase
+
+SATURATED_SHARE = 0.8  # a unit that is busy for this share of the time is saturated, as in Nsight Compute's rules
+MIN_ISSUED_SHARE = 0.7  # share of the issue slots that the inner loop fills; instructions outside it fill further ones
+BOTTLENECK_SHARE = 0.6  # smallest share of a roof, or of busy time, that makes a unit the bottleneck
+MAX_UNIT_DIFFERENCE = 0.1  # two units whose busy shares differ by at most this are the bottleneck together
+MIN_INTEGER_SHARE = 0.93  # GPM reads higher than the profiler: its 90 % was 59 % there (naive, int16, H200)
+MAX_IDLE_SHARE = 0.1  # if DRAM is busy for a smaller share, caches serve nearly every request
+MIN_LATENCY_HIDING = 0.3  # achieved occupancy below which few warps are left to hide latency
+LATENCY = "latency"
+OWNER = "owner rank"  # bottleneck of waiting for a panel
+COUNTERS = "counters"  # origin of numbers
+
+
+class Bottleneck(NamedTuple):
+    """The bottleneck of a phase, and the evidence for it."""
+
+    what: str  # device memory, instruction issue, ...; "unknown" without proof
+    because: str  # the evidence, with its numbers
+    busy: str = ""  # throughput of that unit, reported with PC samples: both 95 % busy; DRAM throughput 45 % of peak
+    place: str = ""  # source line with most of the PC samples
+    source: str = ""  # origin of the numbers: counters, GPM or the kernel's cost model
+    more: str = ""  # further evidence, from another source
+    computes: bool = False  # PC samples show that the schedulers nearly always have an eligible warp
+
+    def __str__(self) -> str:
+        return self.text()
+
+    @property
+    def evidence(self) -> str:
+        return "; ".join(filter(None, (self.busy, f"{self.because}{self.more}")))
+
+    @property
+    def short_evidence(self) -> str:
+        """The evidence without the samples that Explain lists: for a saturated unit its counters and the hottest line."""
+        return f"{self.busy}{f', most at {self.place}' * bool(self.place)}" if self.busy and self.computes else self.evidence
+
+    @property
+    def sourced(self) -> Bottleneck:
+        """A copy whose evidence names the origin of its numbers."""
+        counted = "busy" if self.busy else "because"
+        return self._replace(**{counted: f"{getattr(self, counted)} ({self.source})"}, source="") if self.source else self
+
+    def text(self, phase: str = "", busy_with: str = "") -> str:
+        """Describe the bottleneck; `busy_with` names the instructions that keep a busy unit busy."""
+        if self.what == OWNER:
+            return self.because
+        evidence = f"{self.short_evidence}{f', {busy_with}' * bool(busy_with)}"
+        return f"{self.what}{f' in {phase}' * bool(phase)}{f': {evidence}' * bool(self.because)}"
+
+
+def reason_of(run: Run, issued_per_second: float | None, samples: WarpSamples) -> WarpReason:
+    """Return the main warp state of a kernel function; warps compute only if counters or its loop show the issue slots full.
+
+    `issued_per_second` is the issue-rate ceiling of the slowest phase.
+    """
+    compute = counters_of(run, samples.op).get("compute_share")
+    slowest = max(run.phases, key=lambda phase: phase.seconds, default=None)
+    slots = 1.0
+    if slowest is not None and slowest.seconds > 0 and issued_per_second and main_samples(run) is samples:
+        slots = slowest.relaxations / slowest.seconds / issued_per_second
+    full = compute >= SATURATED_SHARE if compute is not None else slots >= MIN_ISSUED_SHARE
+    return warp_reason(samples, run.listing(samples.op), full)
+
+
+def by_samples(
+    sampled: WarpReason, counted: Bottleneck | None, counters: Mapping[str, float], evidence: Evidence | None
+) -> Bottleneck:
+    """Return the bottleneck that PC samples name.
+
+    Warps that compute or wait for memory are bound by the unit that the counters show saturated. A wait for device memory is
+    latency unless DRAM is busy.
+    """
+    what, because, busy, source = sampled.resource, str(sampled), "", COUNTERS
+    if counted is not None and max(counters.get(f"{unit}_share", 0.0) for unit in ("memory", "compute")) >= SATURATED_SHARE:
+        if sampled.computes or "memory" in what or "load" in what:
+            what, busy = counted.what.replace(ISSUE, what if sampled.computes else ISSUE), counted.evidence
+        else:
+            because = f"{sampled}; {counted}"
+    elif what == MEMORY_LATENCY:
+        gpm = evidence.dram_utilisation if evidence is not None else None
+        dram, source = (gpm, GPM) if gpm is not None else (counters.get("dram_share"), COUNTERS)
+        if dram is not None:
+            busy = f"DRAM throughput {whole_percent(dram)} of peak"
+            what = "device memory" if dram >= BOTTLENECK_SHARE else what if dram >= MAX_IDLE_SHARE else "cache latency"
+    known = busy or because != str(sampled)
+    return Bottleneck(what, because, busy, sampled.place, source * bool(known), computes=sampled.computes)
+
+
+def counters_of(run: Run, phase: str) -> Mapping[str, float]:
+    """Return the hardware counters of the phase's kernel function; empty if none were read."""
+    counted = of_phase(run.counted, phase)
+    return counted.values if counted is not None else {}
+
+
+def by_counters(counters: Mapping[str, float]) -> Bottleneck | None:
+    """Return the busiest unit as the bottleneck; latency if all are below 60 % (Nsight Compute, "Speed of Light")."""
+    dram, memory, compute = (counters.get(f"{name}_share") for name in ("dram", "memory", "compute"))
+    if dram is None or memory is None or compute is None:
+        return None
+    if max(dram, memory, compute) < BOTTLENECK_SHARE:
+        warps = counters.get("occupancy")
+        few = f"; achieved occupancy only {whole_percent(warps)}" if warps is not None and warps < MIN_LATENCY_HIDING else ""
+        both = f"compute {whole_percent(compute)} busy, memory {whole_percent(memory)} busy"
+        return Bottleneck(LATENCY, both, source=COUNTERS, more=few)
+    if dram >= BOTTLENECK_SHARE and dram >= memory - MAX_UNIT_DIFFERENCE:
+        return Bottleneck("device memory", f"{whole_percent(dram)} busy", source=COUNTERS)
+    shared, device_memory = (
+        sum(counters.get(f"{kind}_{way}_bytes_per_second", 0.0) for way in ("load", "store")) for kind in ("shared", "global")
+    )
+    on_chip = "shared memory" if shared > device_memory else "caches"
+    issue = ISSUE if compute >= SATURATED_SHARE else "compute throughput"
+    if abs(memory - compute) <= MAX_UNIT_DIFFERENCE:
+        same, two = f"both {whole_percent(memory)}", f"{whole_percent(compute)} and {whole_percent(memory)}"
+        busy = f"{same if whole_percent(compute) == whole_percent(memory) else two} busy"
+        return Bottleneck(f"{issue} and {on_chip}", busy, source=COUNTERS)
+    what, share = (on_chip, memory) if memory > compute else (issue, compute)
+    return Bottleneck(what, f"{whole_percent(share)} busy", source=COUNTERS)
+
+
+def by_telemetry(evidence: Evidence | None) -> Bottleneck | None:
+    """Return the bottleneck that GPM readings of the whole run prove; None if they prove none."""
+    if evidence is None:
+        return None
+    if (dram := evidence.dram_utilisation or 0.0) >= BOTTLENECK_SHARE:
+        return Bottleneck("device memory", f"{whole_percent(dram)} busy", source=GPM)
+    if (integer := evidence.integer_utilisation or 0.0) >= MIN_INTEGER_SHARE:
+        return Bottleneck("integer pipe", f"{whole_percent(integer)} busy", source=GPM)
+    return None
