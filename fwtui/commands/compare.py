@@ -69,10 +69,8 @@ def execute(args: argparse.Namespace) -> int:
         waits = dict(_waits(one) for pair in comparisons for one in (pair[1], pair[0]))
         below = [line for made in comparisons for line in ("", *_parts(*made))] if args.phases else []
         cells = [row[:-1] for row in (titles, *rows)]  # the last column has sentences, printed below
-        print(
-            "\n".join([*table(cells, (*MIN, "n", "kernel")), *folded(why), *reasons(because), *reasons(waits.items()), *below]),
-            flush=True,
-        )
+        above = [*table(cells, (*MIN, "n", "kernel")), *folded(why), *reasons(because), *reasons(waits.items())]
+        print("\n".join([*above, *below]), flush=True)
     slower = args.fail_slower and any(found.verdict == SLOWER for _, _, found in comparisons)
     return WRONG if slower else max(code for _, code in entrants)
 

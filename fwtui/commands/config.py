@@ -38,8 +38,7 @@ def execute(args: argparse.Namespace) -> int:
     rows = [("setting", "value", "source", "variable", "about")]
     for name, value in found.everything():
         variable, description = about.get(name, (f"{settings.PREFIX}{KEYMAP[:-1].upper()}", "keys of that binding"))
-        rows.append(
-            (name, value.text or "-", value.where if value.origin == "environment" else value.origin, variable, description)
-        )
+        origin = value.where if value.origin == "environment" else value.origin
+        rows.append((name, value.text or "-", origin, variable, description))
     print("\n".join(table(rows, ("variable",), [rows[0].index(title) for title in ("value", "about")], only_text=True)))
     return OK

@@ -86,13 +86,8 @@ async def test_the_first_screen_shows_the_ladder_until_a_run_and_a_rung_opens_it
     async with opened(dashboard, size=NARROW) as pilot:
         shown = await go(pilot)
         assert "r         run the experiment: Tiled CPU" in shown
-        offers = (
-            "6 then t  take the course",
-            "space     replay two runs",
-            "3 then C  go through the ladder, rung by rung",
-            HEADLINE,
-        )
-        assert all(words in shown for words in offers)
+        assert "6 then t  take the course" in shown and "space     replay two runs" in shown
+        assert "3 then C  go through the ladder, rung by rung" in shown and HEADLINE in shown
         assert "Serial CPU" in shown and "Look-ahead" in shown
         assert HEADLINE not in await go(pilot, "r")
         assert HEADLINE in await go(pilot, "3", "C"), "it stays a key away"

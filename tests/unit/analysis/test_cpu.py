@@ -66,10 +66,7 @@ SCALAR = replace(LOOP, lanes=1, relaxations=1)
 CASES: dict[str, tuple[Model, str]] = {
     "one core": (modelled(0.125, LOOP, each_bytes=0), "instruction issue: 80 % of the peak rate of its busy cores."),
     "all cores": (modelled(0.0156, LOOP, each_bytes=0, busy=8.0), "instruction issue: 80 % of the measured peak rate."),
-    "noisy limit": (
-        modelled(0.125, LOOP, limits=NOISY_FORM),
-        "instruction issue: 80 % of the peak rate of its busy cores (noisy).",
-    ),
+    "noisy": (modelled(0.125, LOOP, limits=NOISY_FORM), "instruction issue: 80 % of the peak rate of its busy cores (noisy)."),
     "float32": (
         modelled(0.2, FLOATS, each_bytes=0, dtype="float32", limits=TWO_FORMS),
         "instruction issue: 62 % of the float32 peak rate of its busy cores; a minimum of the bits would do 1.25x as many.",
