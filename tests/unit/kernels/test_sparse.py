@@ -202,6 +202,13 @@ def test_metis_orders_if_half_of_the_work_takes_longer() -> None:
     assert metis_installed() and relaxations(by_metis) < relaxations(by_searches)
 
 
+def test_separators_of_a_road_map_are_refined() -> None:
+    tree = ordered(
+        Shape(2025, 16, "int32"), graph(kind="road", n=2025, seed=1).matrix, launch=0, metis=WITHOUT, eliminated=at_once
+    )
+    assert relaxations(tree) < 37 * 2025**2, "level sets need 42, as motorways make them jagged, and METIS's separators 28"
+
+
 def test_a_tree_with_hubs_is_cut_at_its_hubs() -> None:
     n, rng, ends = 2000, np.random.default_rng(1), [0]
     for vertex in range(1, n):  # preferential attachment
