@@ -1,8 +1,8 @@
 """Nested dissection of a sparse graph: separators by breadth-first searches, all pieces of a depth in parallel.
 
 A. George, J. W. H. Liu, An Automatic Nested Dissection Algorithm for Irregular Finite Element Problems, SINUM 15(5),
-1978. Each separator is then refined. It takes two thirds of METIS's processor time, and all cores share it. On grids and trees its
-order needs as many relaxations as METIS's, on road maps 1.1x to 1.25x as many. Imports numba.
+1978. Each separator is then refined. It takes two thirds of METIS's processor time, and all cores share it. On grids and trees
+its order needs as many relaxations as METIS's, on road maps 1.1x to 1.25x as many. Imports numba.
 """
 
 from __future__ import annotations
