@@ -72,9 +72,7 @@ def lazy_of_object(graph: Any, choice: WeightChoice = ANY_WEIGHT) -> LazyGraph |
         if graph.format not in ("csr", "coo") or graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
             return None
         choice.check_unused("a sparse matrix")
-        if graph.format == "coo":
-            check_sparse(graph)
-        rows = graph.tocsr()  # adds up duplicate entries of coo
+        rows = _rows_of(graph) if graph.format == "coo" else graph
         lazy = of_rows(graph.shape[0], CsrRows(rows.indptr, rows.indices, rows.data), partial(of_object, rows))
         return None if lazy is None else replace(lazy, notes=_fewer(graph, rows))
     if type(graph) is not np.ndarray:
@@ -167,15 +165,21 @@ def check_sparse(matrix: Any) -> None:
 def _of_sparse(matrix: Any) -> Adjacency:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise Refused(f"a matrix of shape {matrix.shape} is not a graph; pass n x n weights")
+    rows = _rows_of(matrix)
+    entries = rows.tocoo()
+    return replace(of_entries(matrix.shape[0], entries.row, entries.col, entries.data), notes=_fewer(matrix, rows))
+
+
+def _rows_of(matrix: Any) -> Any:
+    """Return the CSR form of a sparse matrix of real weights, checked by check_sparse; duplicate entries are added up."""
     if matrix.dtype.kind not in "fiub":
         raise Refused(f"weights of type {matrix.dtype} are not supported; convert them to float64")
     check_sparse(matrix)
     rows = matrix.tocsr()
-    if not rows.has_canonical_format:
-        rows = rows.astype(np.float64)  # a sum may exceed a narrow type
+    if rows.nnz != matrix.nnz or not rows.has_canonical_format:
+        rows = matrix.astype(np.float64).tocsr()  # a sum may exceed a narrow type
         rows.sum_duplicates()
-    entries = rows.tocoo()
-    return replace(of_entries(matrix.shape[0], entries.row, entries.col, entries.data), notes=_fewer(matrix, rows))
+    return rows
 
 
 def of_entries(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> Adjacency:

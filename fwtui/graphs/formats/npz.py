@@ -6,6 +6,7 @@ import lzma
 import zipfile
 import zlib
 from dataclasses import replace
+from functools import partial
 from typing import IO, Any
 
 import numpy as np
@@ -119,15 +120,12 @@ def _sparse(array: Any, source: GraphFile) -> GivenGraph:
     except ValueError as error:
         raise Refused(f"{name} is not a sparse matrix: {sanitise(str(error))[:80]}; save it again") from None
 
-    def look() -> Adjacency:
-        with named(name):
-            return of_object(matrix)
-
     with named(name):
-        check_sparse(matrix)
-    if source.no_edge is not None:
-        matrix = matrix.tocoo()
-        there = ~source.is_no_edge(matrix.data)
-        matrix = sparse.coo_array((matrix.data[there], (matrix.row[there], matrix.col[there])), (n, n))
-    lazy = lazy_of_object(matrix)
-    return replace(lazy, look=look) if lazy is not None else look()
+        if source.no_edge is not None:
+            check_sparse(matrix)
+            matrix = matrix.tocoo()
+            there = ~source.is_no_edge(matrix.data)
+            matrix = sparse.coo_array((matrix.data[there], (matrix.row[there], matrix.col[there])), (n, n))
+        lazy = lazy_of_object(matrix)
+    look = named(name)(partial(of_object, matrix) if lazy is None else lazy.look)
+    return look() if lazy is None else replace(lazy, look=look)

@@ -18,9 +18,9 @@ from test_graph_writers import of
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, settle
-from fwtui.graphs import formats, graph_file
+from fwtui.graphs import formats, graph_file, library_objects
 from fwtui.graphs.adjacency import Adjacency, ArcCollector, Arcs, LazyGraph
-from fwtui.graphs.formats import npy, read_help, suffix_of, written_help
+from fwtui.graphs.formats import npy, npz, read_help, suffix_of, written_help
 from fwtui.graphs.graph_limits import GraphLimits
 from fwtui.graphs.graph_loader import load, load_lazily, read
 from fwtui.graphs.writers import write
@@ -277,9 +277,7 @@ def test_a_report_names_all_that_is_read_and_written() -> None:
         ([[0, NONE, 1], [2, -1, NONE], [3, 0, -2]], "<f4", [[0, INF, 1], [2, -1, INF], [3, 0, -2]]),
     ],
 )
-def test_npy_has_the_narrowest_floats_and_a_diagonal_that_shows_zeros(
-    tmp_path: Path, cells: Any, dtype: str, written: Any
-) -> None:
+def test_npy_has_the_narrowest_floats_and_its_diagonal_shows_zeros(tmp_path: Path, cells: Any, dtype: str, written: Any) -> None:
     matrix = np.array(cells, np.float32 if any(isinstance(w, float) for row in cells for w in row) else np.int32)
     write(of(matrix), tmp_path / "g.npy")
     found = np.load(tmp_path / "g.npy")
@@ -320,6 +318,23 @@ def test_sparse_matrices_of_npz(tmp_path: Path, form: Any) -> None:
     assert isinstance(graph, LazyGraph) == (form is not csc_array)
     arcs = graph.adjacency.all_arcs()
     assert sorted(zip(*(part.tolist() for part in arcs), strict=True)) == [(0, 1, 2.5), (1, 2, 3), (2, 0, 4)]
+
+
+def test_duplicate_entries_add_up_beyond_their_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checks: list[Any] = []
+    for module in (library_objects, npz):
+        monkeypatch.setattr(module, "check_sparse", checks.append)
+    for weights, total in ((np.full(2, 100, np.int8), 200), (np.array([1 << 24, 1], np.float32), (1 << 24) + 1)):
+        matrix = coo_array((weights, ([0, 0], [1, 1])), shape=(2, 2))
+        save_npz(tmp_path / "g.npz", matrix)
+        lazy = library_objects.lazy_of_object(matrix)
+        checks.clear()
+        given = load_lazily(str(tmp_path / "g.npz"))
+        assert isinstance(given, LazyGraph) and len(checks) == 1 and "1 duplicate entry: duplicates add up" in given.notes
+        for graph in (lazy, library_objects.of_object(matrix), given):
+            assert graph is not None and graph.adjacency.all_arcs().weights.tolist() == [total]
+    with pytest.raises(Refused, match="weights of type complex128 are not supported"):
+        library_objects.graph_of(coo_array(([1j], ([0], [1])), shape=(2, 2)))
 
 
 @pytest.mark.parametrize(("kind", "held"), [("i2", "f4"), ("i4", "f8"), ("f4", "f4")])
