@@ -15,7 +15,7 @@ _BLOCK = 65536  # words; the weighted sum of one block still fits 64 bits
 
 def canonical_type(graph: GraphInput) -> np.dtype:
     """Return int32 for the distances of integer weights, except in float64 if they may exceed it; else the graph's own type."""
-    fits = graph.dtype != "float64" or (graph.n - 1) * max(abs(graph.low or 0), abs(graph.high or 0)) < NO_PATH
+    fits = graph.dtype != "float64" or (graph.n - 1) * graph.largest_weight < NO_PATH
     return np.dtype(np.int32) if graph.integer and fits else graph.matrix.dtype
 
 

@@ -184,23 +184,24 @@ def roles_of(
     return Roles(*ends, weight, direction, tuple(notes))
 
 
-def _leads_both_ways(value: Any, title: str) -> bool | None:
-    """Return whether a value such as undirected, or false in a column directed, means both ways; None if it is neither."""
-    text, tokens = str(value).lower(), set(tokens_of(title))
-    directed = _DIRECTED.get(text)
-    if directed is None and text in _YES and tokens & _DIRECTED.keys():
-        directed = _YES[text] == ("directed" in tokens)
-    return None if directed is None else not directed
+def _directions_of(title: str) -> dict[str, bool]:
+    """Return the values of a column in lower case, such as undirected, or false in a column directed: true for both ways."""
+    both_ways, tokens = {value: not directed for value, directed in _DIRECTED.items()}, tokens_of(title)
+    if not _DIRECTED.keys().isdisjoint(tokens):
+        both_ways |= {value: yes != ("directed" in tokens) for value, yes in _YES.items()}
+    return both_ways
 
 
 def _has_directions(title: str, values: Sequence[Any]) -> bool:
     """Return whether a column marks each edge as directed or not, as Gephi's column Type does."""
-    return bool(set(tokens_of(title)) & _DIRECTION) and any(_leads_both_ways(value, title) is not None for value in values)
+    known = _directions_of(title)
+    return bool(set(tokens_of(title)) & _DIRECTION) and any(str(value).lower() in known for value in values)
 
 
 def both_ways_of(directions: Sequence[str], title: str, where: str) -> np.ndarray:
     """Return for each edge whether it leads both ways. Raises Refused for a value that is not a direction."""
-    ways = [_leads_both_ways(direction, title) for direction in directions]
+    known = _directions_of(title)
+    ways = [known.get(str(direction).lower()) for direction in directions]
     if None in ways:
         value = quoted(directions[ways.index(None)])
         raise Refused(f"{where} has {value} in column {quoted(title)}; write directed or undirected")

@@ -36,6 +36,11 @@ class EdgeFacts:
         return self.low is None or self.low >= 0
 
     @property
+    def largest_weight(self) -> int | float:
+        """Return the greatest absolute weight."""
+        return max(-(self.low or 0), self.high or 0)
+
+    @property
     def drift(self) -> int | float:
         """Return the largest amount by which an unreachable cell may sink below the sentinel: (n - 1) x |minimum weight|."""
         if self.low is None or self.low >= 0:

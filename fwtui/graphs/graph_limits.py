@@ -63,8 +63,7 @@ class GraphLimits(NamedTuple):
         for weight in (facts.low, facts.high, None if facts.integer else _fraction(graph)):
             if weight is not None and (reason := self.unfit(weight)):
                 raise Refused(f"{name}: weight {weight:g} {reason}")
-        largest = max(abs(facts.low or 0), abs(facts.high or 0))
-        if facts.integer and self.dtype in FLOATS and largest > (most := held_below(facts, self.dtype)):
+        if facts.integer and self.dtype in FLOATS and facts.largest_weight > (most := held_below(facts, self.dtype)):
             way = "int32 or float64" if self.dtype == "float32" else "smaller weights"
             raise Refused(f"{name} has integer weights beyond {most:,.0f}, which {self.dtype} cannot hold exactly; choose {way}")
 

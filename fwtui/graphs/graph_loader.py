@@ -107,11 +107,12 @@ def _filled(graph: Adjacency, matrix: np.ndarray) -> GraphInput:
         for rows in blocks(matrix):
             matrix[rows] += 0  # -0 becomes 0
     facts = graph_of(matrix, graph.facts.integer, graph.name)
-    widest = max(abs(facts.low or 0), abs(facts.high or 0)) * (graph.n - 1)
+    widest = facts.largest_weight * (graph.n - 1)
     arcs = facts.edges if graph.arcs is None else _counted(graph.arcs) + graph.merged
     ignored = arcs - facts.edges
     notes = [*graph.notes, *([f"{ignored:,} of {arcs:,} arcs are parallel or self-loops"] if ignored else [])]
-    if not facts.integer and any((piece.weights != piece.weights.astype(matrix.dtype)).any() for piece in graph.pieces()):
+    rounds = not facts.integer and matrix.dtype != np.float64  # the pieces hold float64
+    if rounds and any((piece.weights != piece.weights.astype(matrix.dtype)).any() for piece in graph.pieces()):
         notes.append(f"weights rounded to {matrix.dtype}; choose float64 for all their digits")
     return replace(
         facts,

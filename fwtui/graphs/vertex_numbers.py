@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-_DECIMAL = re.compile(r"-?\d{1,15}\.\d*(?:[eE][+-]?\d\d?)?|-?\d{1,15},0")  # numbers as libraries write columns of floats
+_DECIMAL = re.compile(r"-?\d{1,15}\.\d*(?:[eE][+-]?\d\d?)?|-?\d{1,15},(?:0|\d*[1-9]\d*)")  # columns of floats; not 1,000
 
 
 def number_whole(ends: np.ndarray, by_appearance: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -122,14 +122,8 @@ class DeviceGraph(SolverGraph):
     def escaped(self, distances: Any, far: float) -> bool:
         set_words = -(-self.n // 32)
         sets = self._empty((self.n, set_words), np.uint32)
-        self._launch(
-            graph_kernels.reached,
-            (-(-self.n // compiled_code.THREADS), set_words),
-            distances,
-            np.int32(self.n),
-            np.float64(far),
-            sets,
-        )
+        grid = -(-self.n // compiled_code.THREADS), set_words
+        self._launch(graph_kernels.reached, grid, distances, np.int32(self.n), np.float64(far), sets)
         escaped = graph_kernels.escaped_matrix if self._dense else graph_kernels.escaped_arcs
         return bool(self._filled(escaped, self._blocks, np.zeros(1), *self._arrays, sets)[0])
 
@@ -282,7 +276,7 @@ def to_device(graph: GivenGraph, engine: Engine, clock: Clock, keep: bool = Fals
     clock.lap("prepare")
     facts = on_engine.facts
     unsure = on_engine.bad or (on_engine.unclear and isinstance(parts, np.ndarray) and isinstance(graph, LazyGraph))
-    return None if unsure or max(-(facts.low or 0), facts.high or 0) > units.LARGEST else on_engine
+    return None if unsure or facts.largest_weight > units.LARGEST else on_engine
 
 
 def _sources(pointers: Any, targets: Any, engine: Engine) -> Any:

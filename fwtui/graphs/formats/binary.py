@@ -46,7 +46,7 @@ def read(source: GraphFile) -> Adjacency:
 
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
     """Write vertices as numbers from 0. Raises Refused for a weight that does not fit int32."""
-    if max(abs(graph.low or 0), abs(graph.high or 0)) >= 2**31:
+    if graph.largest_weight >= 2**31:
         raise Refused(f"weights up to {graph.high:g} do not fit int32; choose .npz")
     file.write(np.array([graph.n, arc_count(graph)], _WORD).tobytes())
     for arcs in arcs_of(graph):

@@ -32,26 +32,26 @@ def _defaults(data: bytes, name: str) -> dict[str, str]:
     Raises Refused for a document type declaration, and for more than one graph, of which NetworkX reads the first.
     """
     defaults: dict[str, str] = {}
-    key, graphs, inside = "", 0, False
+    key, graphs = "", 0
 
     def declared(*_: object) -> None:  # entities may expand beyond memory, and GraphML needs none
         raise Refused(f"{name} has a document type declaration, which GraphML does not need; remove it")
 
     def begin(element: str, attributes: dict[str, str]) -> None:
-        nonlocal key, graphs, inside
+        nonlocal key, graphs
         tag = element.rpartition(":")[2]
-        graphs, inside = graphs + (tag == "graph"), tag == "default"
+        graphs += tag == "graph"
         if tag == "key":
             key = attributes.get("attr.name", "") if attributes.get("for", "all") in ("edge", "all") else ""
         if graphs > 1:
             raise Refused(f"{name} holds more than one graph; save each graph in a separate file")
+        parser.CharacterDataHandler = text if tag == "default" and key else None
 
     def text(data: str) -> None:
-        if inside and key:
-            defaults[key] = (defaults.get(key, "") + data).strip()
+        defaults[key] = (defaults.get(key, "") + data).strip()
 
     parser = expat.ParserCreate()
-    parser.StartDoctypeDeclHandler, parser.StartElementHandler, parser.CharacterDataHandler = declared, begin, text
+    parser.StartDoctypeDeclHandler, parser.StartElementHandler = declared, begin
     try:
         parser.Parse(data, True)
     except Refused:

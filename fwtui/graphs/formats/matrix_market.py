@@ -51,8 +51,8 @@ def read(source: GraphFile) -> Adjacency:
 
     def arcs(table: Rows, before: int) -> Arcs:
         entries = _dense(table.weights, before, n, symmetry) if form == "array" else arc_of_each(table)
-        off = entries.sources != entries.targets
-        return entries if symmetry == "general" else entries.with_reverse(off, -1.0 if symmetry == "skew-symmetric" else 1.0)
+        sign = -1.0 if symmetry == "skew-symmetric" else 1.0
+        return entries if symmetry == "general" else entries.with_reverse(entries.sources != entries.targets, sign)
 
     gathered = gather(source, Form(columns, comment="%", high=n), number + 1, rows, arcs, np.add)
     found = gathered.all()

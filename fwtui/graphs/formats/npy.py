@@ -46,8 +46,7 @@ def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
 
     Raises Refused if a weight of 0 would be read as no edge.
     """
-    greatest = max(abs(graph.low or 0), abs(graph.high or 0))
-    narrowest = np.dtype(np.float32 if greatest <= _FLOAT32_WHOLE else np.float64)
+    narrowest = np.dtype(np.float32 if graph.largest_weight <= _FLOAT32_WHOLE else np.float64)
     dtype = graph.matrix.dtype if graph.matrix.dtype.kind == "f" else narrowest
     # if every cell is finite, the reader rejects zeros as ambiguous: +inf on the diagonal marks missing edges
     diagonal_value = np.inf if (graph.low or 0) <= 0 and graph.edges == graph.n * (graph.n - 1) else 0.0

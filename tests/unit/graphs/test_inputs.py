@@ -108,6 +108,7 @@ def test_the_option_for_no_edge_chooses_its_value(tmp_path: Path) -> None:
         load_lazily(str(tmp_path / "zeros.csv"))
 
 
+BAND = "\n".join(" ".join("0" if i == j else "1" if abs(i - j) == 1 else "inf" for j in range(6)) for i in range(6))
 SIBLINGS = [
     # weights under other names, titles over edges, comments
     ("g.csv", "from,to,Distance (km)\nA,B,10\nB,C,2\n", "A", "C", 12),
@@ -136,13 +137,7 @@ SIBLINGS = [
     # matrices
     ("g.csv", ",A,B,C\nA,0,3,9\nB,3,0,4\nC,9,4,0\n", "A", "C", 7),
     ("g.csv", "0;1,5;;\n1,5;0;2;\n;2;0;1\n;;1;0\n", "0", "3", 4.5),
-    (
-        "g.txt",
-        "\n".join(" ".join("0" if i == j else "1" if abs(i - j) == 1 else "inf" for j in range(6)) for i in range(6)),
-        "0",
-        "5",
-        5,
-    ),
+    ("g.txt", BAND, "0", "5", 5),
     # counts, exponents, ends of files
     ("g.txt", "4 3\n0 1 2\n1 2 2\n2 3 2\n", "0", "3", 6),
     ("g.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 1.5D+01\n\x1a", "1", "2", 15),
@@ -160,6 +155,7 @@ SIBLINGS = [
     ("g.csv", "A,B,C\n0,3,9\n3,0,4\n9,4,0\n", "A", "C", 7),
     ("g.csv", "1.000e+00,2.000e+00,5.0\n2.000e+00,3.000e+00,5.0\n", "1", "3", 10),
     ("g.csv", "1,0;2;5\n2,0;3;5\n", "1", "3", 10),
+    ("g.csv", "1,0;1,5;4\n1;1,5;2\n", "1,0", "1,5", 4),
     ("g.csv", "A\u3000,B,3\nA,B,1\n", "A", "B", 1),
     ("g.csv", "3,2\nA,B\nB,C\n", "A", "C", 2),
 ]
@@ -279,9 +275,7 @@ def test_one_rule_for_duplicates(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [path for path in sorted(INPUTS.iterdir()) if path.name != "s1.txt"], ids=lambda path: path.name)
-def test_standard_input_is_read_as_the_file(
-    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_standard_input_is_read_as_files(path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     told = []
     packed = gzip.compress(path.read_bytes()) if path.suffix != ".npz" else path.read_bytes()  # .npz is packed itself
     for name, data in ((str(path), b""), ("-", path.read_bytes()), ("-", packed)):
@@ -294,9 +288,7 @@ def test_standard_input_is_read_as_the_file(
     assert told[0] == told[1] == told[2]
 
 
-def test_standard_input_that_is_closed_or_wanted_twice(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_standard_input_that_is_closed_or_used_twice(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     assert main(["solve", "-"]) == 2 and "standard input has no edges; put 'from to weight' on" in capsys.readouterr().err
     assert main(["solve", "-", "--pairs", "-"]) == 2 and "standard input can be read only once" in capsys.readouterr().err
