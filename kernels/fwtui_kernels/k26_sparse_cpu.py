@@ -88,7 +88,7 @@ def sweep_blocks(own, other, front, nodes, index, low, high, back, halved, count
 def store(block, own, other, start, end, left, first, right, halved):
     """Store the columns `first` to `right` of a block in `own`, and transposed in `other`, if their rows exist there."""
     if start < len(own):
-        for i in range(end - start):
+        for i in range(end - start):  # an assignment of arrays would take seconds to compile
             for j in range(first, right):
                 own[start + i, j] = block[i, j - left]
     for j in range(first, min(right, len(other))):

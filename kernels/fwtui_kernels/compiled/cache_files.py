@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -37,6 +36,8 @@ def unsealed(path: Path, name: str, private: bool = False) -> bytes | None:
 
 def replace_file(path: Path, data: bytes) -> None:
     """Write a file that only this user can read. Raises OSError, and then leaves the old file and no other."""
+    import tempfile  # slow to import, and only for new files
+
     number, temporary = tempfile.mkstemp(dir=path.parent)
     try:
         with open(number, "wb") as file:

@@ -144,7 +144,7 @@ def touched(begins, others, vertices, ranks, firsts, parents):
         if room - at < len(vertices):
             room = 2 * room + len(vertices)
             longer = np.empty(room, np.int32)
-            for place in range(at):
+            for place in range(at):  # an assignment of arrays would take seconds to compile
                 longer[place] = found[place]
             found = longer
         end = firsts[number + 1]

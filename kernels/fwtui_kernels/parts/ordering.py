@@ -18,7 +18,7 @@ import numpy as np
 from fwtui_kernels.parts.elimination import Work, work
 from fwtui_kernels.plan import NO_EDGE, EliminationOrder, Shape, Supernode
 
-MAX_DEGREE = 64  # on average; graphs with more have no small separators
+MAX_DEGREE = 64  # distinct arcs from a vertex, on average; graphs with more have no small separators
 MAX_SUPERNODES = 4096
 CELLS = 1 << 24  # cells of a matrix that are searched for arcs at a time
 LEAVES = (2, 4)  # maximum tiles of a leaf, each of them tested
@@ -53,7 +53,8 @@ def ordered(
     relaxations, which its separators save at most on meshes and road maps, would take longer than METIS.
     """
     sources, targets, weights = arcs_of(graph) if isinstance(graph, np.ndarray) else graph
-    if len(sources) > MAX_DEGREE * shape.n or shape.n < 4 * shape.tile:
+    cells = (sources.astype(np.int64) * shape.n + targets)[(sources != targets) | (weights < 0)]
+    if shape.n < 4 * shape.tile or (len(cells) > MAX_DEGREE * shape.n and len(np.unique(cells)) > MAX_DEGREE * shape.n):
         return shape
     from fwtui_kernels.compiled import trees  # imports numba
     from fwtui_kernels.parts.dissection import dissect
@@ -107,7 +108,7 @@ def numbered(group: np.ndarray, above: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def arcs_of(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the arcs of a matrix. The search stops once the matrix has more arcs than `ordered` accepts."""
+    """Return the arcs of a matrix, with its diagonal. The search stops once the others are more than `ordered` accepts."""
     n, no_edge = len(matrix), matrix.dtype.type(NO_EDGE[matrix.dtype.name])
     rows = max(1, CELLS // n)
     found: list[np.ndarray] = []
@@ -116,19 +117,21 @@ def arcs_of(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         found.append(np.flatnonzero(matrix[top : top + rows] != no_edge) + top * n)
         if sum(map(len, found)) > (MAX_DEGREE + 1) * n:
             break
-    sources, targets = np.divmod(np.concatenate(found), n)
+    sources, targets = np.divmod(np.concatenate(found)[: (MAX_DEGREE + 1) * n + 1], n)
     return sources, targets, matrix[sources, targets]
 
 
 def ordered_by_metis(begins: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return the vertices in METIS's nested dissection order, after the vertices without an edge, which METIS rejects."""
+    """Return the vertices in METIS's nested dissection order, after those without an edge: it rejects them, and self-loops."""
     import pymetis  # an optional dependency
 
-    degrees = np.diff(begins)
+    sources = np.repeat(np.arange(len(begins) - 1), np.diff(begins))
+    sources, others = sources[sources != others], others[sources != others]
+    degrees = np.bincount(sources, minlength=len(begins) - 1)
     joined = np.flatnonzero(degrees)
     if not len(joined):
         return np.arange(len(degrees), dtype=np.int32)
     names = np.cumsum(degrees > 0, dtype=np.int32) - 1
-    adjacency = pymetis.CSRAdjacency(np.append(begins[joined], begins[-1]).astype(np.int32), names[others].astype(np.int32))
+    adjacency = pymetis.CSRAdjacency(np.append(0, np.cumsum(degrees[joined])).astype(np.int32), names[others])
     inside = np.asarray(pymetis.nested_dissection(adjacency)[0])
     return np.concatenate([np.flatnonzero(degrees == 0), joined[inside]]).astype(np.int32)

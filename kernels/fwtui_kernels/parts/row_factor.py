@@ -224,7 +224,7 @@ def _rows_from(cells, tree, near, room, starts, numbers, out, no_edge, far, widt
             x = room[task]
             x[:] = no_edge
             for k in range(low, high):
-                _climb(cells, nodes, above, x[k - low], starts[k], numbers[k], no_edge)
+                _ascend(cells, nodes, above, x[k - low], starts[k], numbers[k], no_edge)
             _descend(cells, nodes, above, x, no_edge, width)
             most, whole = 0.0, True
             for k in range(low, high):
@@ -244,7 +244,7 @@ def _rows_from(cells, tree, near, room, starts, numbers, out, no_edge, far, widt
 
 
 @njit(cache=True)
-def _climb(cells, nodes, above, x, start, number, no_edge):
+def _ascend(cells, nodes, above, x, start, number, no_edge):
     """Fill the distances from one vertex to those of its supernode and of all supernodes above."""
     x[start] = 0
     while number >= 0:
@@ -258,7 +258,7 @@ def _climb(cells, nodes, above, x, start, number, no_edge):
                 for j in range(len(best)):
                     via = x.dtype.type(before + row[j])
                     best[j] = via if via < best[j] else best[j]
-        for i in range(size):
+        for i in range(size):  # here and below, an assignment of arrays would take seconds to compile
             x[first + i] = best[i]
         for k in range(node[DEPTH]):
             rank = above[node[ABOVE] + k]

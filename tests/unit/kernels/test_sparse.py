@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -15,8 +16,8 @@ from fwtui_kernels import registry
 from fwtui_kernels.compiled.trees import neighbours
 from fwtui_kernels.parts.dissection import dissect
 from fwtui_kernels.parts.elimination import at_once, in_rounds, relaxations, work
-from fwtui_kernels.parts.ordering import metis_installed, ordered
-from fwtui_kernels.plan import NO_EDGE, EliminationOrder, Level, Rect, Shape, Supernode
+from fwtui_kernels.parts.ordering import metis_installed, ordered, ordered_by_metis
+from fwtui_kernels.plan import NO_EDGE, EliminationOrder, Level, Rect, Shape, Supernode, Target
 
 CPU = registry()["sparse-cpu"]
 SPARSE = {"density": 0.01}
@@ -94,8 +95,6 @@ def test_a_negative_cycle_shows_on_the_diagonal(where: str) -> None:
         matrix[row, column] = -matrix[row, column] - 3
     kernel = registry()["sparse-cpu"]
     shape = ordered(Shape(300, 16, "float32", nonnegative=False), matrix, launch=0, metis=WITHOUT, eliminated=at_once)
-    from fwtui_kernels.plan import Target
-
     program = kernel.build(shape, Target("cpu"))
     buffers = program.allocate()
     program.load(matrix, buffers, None)
@@ -195,11 +194,14 @@ def test_a_dissection_separates_what_is_beside_it(pairs: np.ndarray) -> None:
             low = int(parents[low])
 
 
-def test_metis_orders_if_half_of_the_work_takes_longer() -> None:
-    pytest.importorskip("pymetis", reason="pymetis is not installed (pip install 'fwtui[sparse]')")
+def test_metis_orders_if_half_of_the_work_takes_longer_and_receives_no_self_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    pymetis = pytest.importorskip("pymetis", reason="pymetis is not installed (pip install 'fwtui[sparse]')")
     matrix, shape = graph(kind="road", n=400).matrix, Shape(400, 16, "int32")
     by_searches, by_metis = (ordered(shape, matrix, launch=0, metis=metis, eliminated=at_once) for metis in (WITHOUT, 0))
     assert metis_installed() and relaxations(by_metis) < relaxations(by_searches)
+    monkeypatch.setattr(pymetis, "nested_dissection", dissection := Mock(return_value=[np.arange(2)]))
+    assert ordered_by_metis(np.array([0, 2, 3, 5]), np.array([0, 2, 1, 0, 2])).tolist() == [1, 0, 2]  # only 0 and 2 are joined
+    assert np.asarray(dissection.call_args.args[0].adjacent).tolist() == [1, 0]
 
 
 def test_separators_of_a_road_map_are_refined() -> None:
@@ -214,5 +216,7 @@ def test_a_tree_with_hubs_is_cut_at_its_hubs() -> None:
     for vertex in range(1, n):  # preferential attachment
         ends += [int(rng.choice(ends)), vertex]
     arcs, shape = arcs_between(np.reshape(ends[1:], (-1, 2))), Shape(n, 16, "int32")
-    tree = ordered(shape, arcs, launch=0, metis=WITHOUT, eliminated=at_once)
-    assert relaxations(tree) < 13 * n**2, "level sets alone need 40"
+    for parallel in (1, 80):  # only distinct arcs count as the degree of a vertex
+        several = tuple(np.tile(part, parallel) for part in arcs)
+        tree = ordered(shape, several, launch=0, metis=WITHOUT, eliminated=at_once)
+        assert relaxations(tree) < 13 * n**2, "level sets alone need 40"
