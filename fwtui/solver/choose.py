@@ -21,6 +21,7 @@ from fwtui.solver.costs import (
     MIN_ON_GPU,
     MIN_ON_STARTED_GPU,
     SPARSE,
+    check_device_room,
     check_room,
     check_shares,
     free_on_device,
@@ -145,15 +146,15 @@ def fitting(
         engine.activate()
         check_shares(kernel, shape, engine, result_bytes)
         return kernel, shape
-    usable = free_on_device(engine, kernel.bytes_of(shape))
-    if usable == inf:
+    if (free := free_on_device(engine, kernel.bytes_of(shape))) == inf:
         return kernel, shape
-    if kernel.fitted(shape, int(usable)) is None:
+    usable = int(free)
+    if kernel.fitted(shape, usable) is None:
         kernel = out_of_core.KERNEL
         shape = shape_of(kernel, facts.n, dtype, shape.nonnegative)
-    fitted = kernel.fitted(shape, int(usable))
+    fitted = kernel.fitted(shape, usable)
     if fitted is None:
-        most = kernel.largest_n(dtype, int(usable))
+        most = kernel.largest_n(dtype, usable)
         raise Refused(
             f"{facts.n:,} vertices in {dtype} need more than the {memory(usable)} of device memory that are free, "
             f"even tile by tile; choose a graph of up to {most:,} vertices, or device cpu"
@@ -168,11 +169,12 @@ def sparser(
 ) -> tuple[Kernel, Shape, str]:
     """Return the kernel and its shape, or a faster kernel for sparse graphs, and the reason if the graph was ordered.
 
-    A named kernel is never replaced.
+    A named kernel is never replaced. Raises Refused if its ordered matrix does not fit the device.
     """
     backend = engine.target.backend
     if kernel.ordered is not None:
         ordered = in_order(kernel, shape, graph.adjacency)
+        check_device_room(engine, facts.n, kernel.bytes_of(ordered), "omit the kernel")
     elif named_kernel is not None or backend not in SPARSE or engine.ranks or not is_sparse(facts):
         return kernel, shape, ""
     else:

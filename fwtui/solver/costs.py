@@ -98,12 +98,12 @@ def free_on_device(engine: Engine, needed: float) -> float:
     return inf if free is None else max(0, free - RESERVED_MEMORY)
 
 
-def check_device_room(engine: Engine, n: int, needed: int) -> None:
-    """Raise Refused if that many bytes for distances that stay on the GPU are not free there."""
+def check_device_room(engine: Engine, n: int, needed: int, way: str = "omit keep") -> None:
+    """Raise Refused if that many bytes for distances on the GPU are not free there; `way` is the first remedy to name."""
     if (free := free_on_device(engine, needed)) < needed:
         raise Refused(
             f"distances of {n:,} vertices on the GPU need {memory(needed)} of device memory, but only {memory(free)} is free; "
-            "omit keep, or choose a smaller graph"
+            f"{way}, or choose a smaller graph"
         )
 
 

@@ -24,7 +24,12 @@ def answer(graph: GivenGraph | DeviceArray, call: Call | None = None, engine: En
     call = call or Call()
     call.clock.lap("prepare")
     with _engine(graph, call) if engine is None else nullcontext(engine) as chosen_engine:
-        return _represented(graph, call, chosen_engine).solve(call)
+        try:
+            return _represented(graph, call, chosen_engine).solve(call)
+        except Exception as error:  # cuda.core and the driver have their own exception classes
+            if "OUT_OF_MEMORY" not in str(error):
+                raise
+            raise Refused("the GPU's memory is exhausted; end other programs on the GPU, or choose a smaller graph") from None
 
 
 def _engine(graph: GivenGraph | DeviceArray, call: Call) -> AbstractContextManager[Engine]:

@@ -88,7 +88,7 @@ class SolverGraph(ABC):
                 return None
             wide = dtype == "float64" or (dtype not in FLOATS and largest >= EXACT_INTEGER)
             if wide and dtype not in FLOATS:
-                _check_wide(self.n, self.cells_here(shape), call.predecessors)
+                _check_wide(self.n, side.cells_here(shape), call.predecessors)
             distances = side.finished(distances, choice.far, wide, reuse=weights is None)
             clock.lap("copy out")
             before = traced = None
@@ -126,9 +126,9 @@ class SolverGraph(ABC):
 
     def choose_kernel(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
         """Return the named kernel, or the best one, and its shape. Raises Refused if the result does not fit in memory."""
-        if not self.keep_on_device or call.predecessors:
-            check_room(self.n, dtype, call.predecessors, low=self.facts.low, rank_bytes=rank_bytes_per_cell(dtype, self.engine))
         kernel, shape = fitting(call.named, self.facts, dtype, self.engine)
+        if self.cells_here(shape) or kernel.streams is not None or call.predecessors:
+            check_room(self.n, dtype, call.predecessors, low=self.facts.low, rank_bytes=rank_bytes_per_cell(dtype, self.engine))
         kernel, shape, self.reason = sparser(call.named, self.origin, self.facts, kernel, shape, self.engine)
         return kernel, shape
 
@@ -223,7 +223,7 @@ def check_cycles(graph: Adjacency, facts: EdgeFacts, diagonal: np.ndarray, dtype
         raise cycle_error(graph.vertices, [*cycle, cycle[0]])
     # rounding may make a cycle of weight 0 slightly negative, but not below this; tiles pass through a short one several times
     eps = float(np.finfo(dtype).eps) if dtype in FLOATS else 0.0
-    if facts.integer or float(diagonal.min()) < -(graph.n + _PASSES) * eps * max(-(facts.low or 0), facts.high or 0):
+    if facts.integer or float(diagonal.min()) < -(graph.n + _PASSES) * eps * facts.largest_weight:
         raise cycle_error(graph.vertices, [int(diagonal.argmin())])
 
 

@@ -107,11 +107,10 @@ class EliminationOrder:
         """Return the levels in whole tiles. A supernode's rows begin at a cell from which four words may be loaded at once."""
         return _levels(self, tile, row_alignment(itemsize))
 
-    def extra_cells(self, tile: int, itemsize: int) -> int:
-        """Return the cells of all fronts and, if the graph is directed, of the distances to separators."""
+    def front_cells(self, tile: int) -> int:
+        """Return the cells of all fronts."""
         sides = [(-(-node.size // tile) - -node.above // tile) * tile for node in self.supernodes]
-        last = self.levels(tile, itemsize)[-1]
-        return sum(sides) * max(sides) + self.directed * last.first * last.end
+        return sum(sides) * max(sides)
 
 
 def row_alignment(itemsize: int) -> int:
@@ -390,8 +389,8 @@ class Kernel:
 
     def bytes_of(self, shape: Shape) -> int:
         """Return the bytes of device memory for a run of a kernel that does not stream."""
-        extra = 0 if shape.order is None else shape.order.extra_cells(shape.tile, shape.itemsize)
-        return ((self.matrices + 1) * shape.rows * shape.padded + extra) * shape.itemsize
+        front_cells = 0 if shape.order is None else shape.order.front_cells(shape.tile)
+        return ((self.matrices + 1) * shape.rows * shape.padded + front_cells) * shape.itemsize
 
     def largest_n(self, dtype: str, free: int) -> int:
         """Return the maximum vertices, in whole tiles, with which a run fits into that many bytes of device memory."""

@@ -14,8 +14,8 @@ from fwtui_kernels.parts.fronts import COLUMNS, DEPTH, END, SOLVED, START, front
 from fwtui_kernels.plan import Buffers, Shape, Step, Target
 from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 
-# buffers: distances; transposed distances to separators, if the graph is directed; fronts; solved pivots and panels of a round;
-# left factors of the sweep; weights of the arcs
+# buffers: distances; transposed distances to separators, if the graph is directed, in the memory of the result; fronts; solved
+# pivots and panels of a round; left factors of the sweep; weights of the arcs
 DISTANCES, BACK, FRONTS, PIVOTS, PANELS, LEFT, WEIGHTS = range(7)
 # tables, numbered after the buffers; NODES and ROWS to TO are those of fronts.py
 NODES, TASKS, INDEX, ROWS, ARC_COLUMNS, KIDS, TO, PLACES = range(7, 15)
@@ -48,10 +48,9 @@ class SparseProgram(CudaProgram):
         self._left_rows = int(depths.sum())
         rounds = [self._round(level, 0) for level in range(len(self._levels))]
         cells, panel_rows = tile * shape.word_bytes // shape.itemsize, tile * max(count * most for _, count, most in rounds)
-        back = max(tile, self._levels[-1].first) if order.directed else 1  # at least as many rows as a block
+        self._back = max(tile, self._levels[-1].first) if order.directed else 1  # at least as many rows as a block
         scratch = (
             (shape.padded, shape.padded),
-            (back, shape.padded),
             (it.height, it.pitch),
             (2 * tile * max(count for _, count, _ in rounds), cells),
             (panel_rows, cells),
@@ -59,14 +58,17 @@ class SparseProgram(CudaProgram):
             (1, max(1, len(it.arcs.weights))),
         )
         super().__init__(shape, target, ops, matrices=0, scratch=scratch)
-        self._size, self.reorders = (shape.n, shape.n), True
+        self._size, self.reorders = (max(shape.n, -(-self._back * shape.padded // shape.n)), shape.n), True
         tables = it.nodes, self._tasks, it.taken, it.rows, it.columns, it.kids, it.to, it.places
         self._tables = [np.ascontiguousarray(table.reshape(len(table), -1), np.int32) for table in tables]
         self._device_tables: list[Any] = []
 
     def allocate(self) -> Buffers:
         self._device_tables = [cuda.device_array(table.shape, table.dtype) for table in self._tables]
-        return super().allocate()
+        buffers = [*super().allocate()]
+        # the last sweep is over before the result is written
+        cells = buffers[-1].reshape(-1)[: self._back * self.shape.padded]
+        return [*buffers[:BACK], cells.reshape(self._back, self.shape.padded), *buffers[BACK:]]
 
     def copy_in(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
         arcs = self._fronts.arcs

@@ -75,15 +75,8 @@ def fronts(shape: Shape) -> Fronts:
     # children
     over = parents[number]
     to = column(over, factor.above)
-    kids = np.stack(
-        [
-            base[number] + solved[number] + np.arange(len(number)) - factor.begins[number],
-            solved[number],
-            above[number],
-            factor.begins[number],
-        ],
-        axis=1,
-    )
+    beyond_solved = base[number] + solved[number] + np.arange(len(number)) - factor.begins[number]
+    kids = np.stack([beyond_solved, solved[number], above[number], factor.begins[number]], axis=1)
     row = base[over] + to
     by_row = np.argsort(row, kind="stable")
     # each arc belongs to the front of its endpoint that is eliminated first
@@ -97,15 +90,8 @@ def fronts(shape: Shape) -> Fronts:
     # rows
     row_of = np.repeat(batch, (solved + beyond)[batch])
     at = np.arange(height)
-    rows = np.stack(
-        [
-            (solved + beyond)[row_of],
-            at - base[row_of],
-            np.searchsorted(begins[by_begin], at),
-            np.searchsorted(row[by_row], at),
-        ],
-        axis=1,
-    )
+    first_arc, first_kid = np.searchsorted(begins[by_begin], at), np.searchsorted(row[by_row], at)
+    rows = np.stack([(solved + beyond)[row_of], at - base[row_of], first_arc, first_kid], axis=1)
     rows = np.concatenate([rows, [[0, 0, len(begins), len(row)]]])
     # the rows that a sweep reads
     places = starts[of_rank] + np.arange(n) - firsts[of_rank]  # row of each rank

@@ -32,11 +32,10 @@ def matrix(n: int, **asked: Any) -> np.ndarray:
     return np.where(graph.matrix == graph.no_edge, np.inf, graph.matrix)
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [{"kind": "road"}, {"kind": "grid", "negative": 0.3}, {"kind": "power-law", "real": True}, {"low": 0, "high": 1}],
-    ids=str,
-)
+ASKED = [{"kind": "road"}, {"kind": "grid", "negative": 0.3}, {"kind": "power-law", "real": True}, {"low": 0, "high": 1}]
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=str)
 def test_rows_are_those_of_all_distances_by_either_way(asked: dict[str, Any]) -> None:
     graph, wanted = matrix(150, **asked), [7, 149, 0, 7]
     whole = solve(graph)
@@ -141,9 +140,8 @@ def test_the_command_writes_the_rows_of_a_file(towns: str, tmp_path: Path, capfd
     wanted = tmp_path / "wanted.txt"
     wanted.write_text("source\nHamburg\nBerlin\n")
     assert main(["solve", towns, "--sources", str(wanted), "-o", str(tmp_path / "out.csv"), "--paths"]) == 0
-    assert (
-        "dijkstra, float64, sums in 64 bits; on so small a graph searches take less than a millisecond" in capfd.readouterr().err
-    )
+    reason = "on so small a graph searches take less than a millisecond"
+    assert f"dijkstra, float64, sums in 64 bits; {reason}" in capfd.readouterr().err
     assert (tmp_path / "out.csv").read_text().splitlines()[:3] == [
         "source,target,distance,before",
         "Hamburg,Munich,1005,Cologne",
@@ -276,6 +274,9 @@ def test_a_gpu_graph_is_ordered_if_that_is_faster_and_fits(order: float, free: i
     gpu: Any = SimpleNamespace(target=Target("cuda"), ranks=(), free_bytes=lambda: free)
     chosen, ordered, reason = choose.sparser(None, graph, graph.facts, dense, shape, gpu)
     assert (chosen.id == "sparse") == (kernel == "sparse") == (ordered.order is not None) == bool(reason)
+    if free == 2**20:
+        with pytest.raises(Refused, match=r"need 3\d.* MiB of device memory, but only .* omit the kernel, or choose a smaller"):
+            choose.sparser(named := registry()["sparse"], graph, graph.facts, named, shape_of(named, MIN_SPARSE, "int32"), gpu)
 
 
 def test_a_named_kernel_for_sparse_graphs_takes_any() -> None:
