@@ -19,6 +19,7 @@ INT16, INT32, MAX = NO_EDGE["int16"], NO_EDGE["int32"], float(np.finfo(np.float3
 TINY = float(np.finfo(np.float32).tiny)
 EDGES, SEARCHED, AFTER = bounds.BY_EDGES, bounds.BY_SEARCHES, bounds.AFTERWARDS
 WIDE = ("float64", EDGES)
+WIDER = "choose float64, or smaller weights"
 ROOM = "leave no room in int32; choose weights nearer to 0, or a smaller graph"
 
 
@@ -101,9 +102,7 @@ def test_bounds_follow_from_edges_and_from_two_searches() -> None:
 def test_range_is_proved_by_edges() -> None:
     assert check_range(generate(Experiment(n=64, dtype="int16")), "int16") == bounds.BY_EDGES
     assert check_range(generate(Experiment(n=1)), "float32") == bounds.BY_EDGES
-    assert check_range(generate(Experiment(n=50, low=-9, high=9, dtype="int32")), "int32") == bounds.BY_EDGES, (
-        "cycles may be below 0"
-    )
+    assert check_range(generate(Experiment(n=50, low=-9, high=9, dtype="int32")), "int32") == bounds.BY_EDGES, "cycles below 0"
     assert check_range(graph_from([[0, -(2**29) + 1], [None, 0]]), "int32") == bounds.BY_EDGES, "room for a distance of 0"
 
 
@@ -136,16 +135,8 @@ def test_range_is_proved_by_searches_from_both_sides() -> None:
         ([[0, 8192, 1], [8191, 0, None], [1, None, 0]], "int16", "may reach 16,383, and int16 holds them only below 16,383"),
         ([[0, 9000, 9000], [9000, 0, None], [9000, None, 0]], "int16", "18,000, and int16 holds them only below 16,383"),
         ([[0, 2**24, None], [None, 0, 9], [9, None, 0]], "float32", "holds them exactly only below 1.67772e+07 here; choose int"),
-        (
-            [[0, 65535.5, None], [None, 0, 9], [9, None, 0]],
-            "float32",
-            "exactly only below 65,536 here; choose float64, or smaller weights",
-        ),
-        (
-            [[0, 2**29, None], [None, 0, 2**29], [9, None, 0]],
-            "int32",
-            "only below 1.07374e+09 here; choose float64, or smaller weights",
-        ),
+        ([[0, 65535.5, None], [None, 0, 9], [9, None, 0]], "float32", f"exactly only below 65,536 here; {WIDER}"),
+        ([[0, 2**29, None], [None, 0, 2**29], [9, None, 0]], "int32", f"only below 1.07374e+09 here; {WIDER}"),
         ([[0, -(2**29), None], [None, 0, 1], [1, None, 0]], "int32", f"weights down to -5.36871e+08 on 3 vertices {ROOM}"),
         ([[0, -(2**23)], [None, 0]], "float32", "on 2 vertices leave no room in float32"),
     ],

@@ -22,11 +22,7 @@ def ours(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 globals().update(
-    {
-        name: test
-        for name, test in vars(theirs).items()
-        if name.startswith("test_") and "shortest_path(" in inspect.getsource(test)
-    }
+    {name: one for name, one in vars(theirs).items() if name.startswith("test_") and "shortest_path(" in inspect.getsource(one)}
 )
 
 

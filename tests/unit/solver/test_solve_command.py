@@ -156,11 +156,7 @@ class TestMistakes:
     ) -> None:
         monkeypatch.setattr("fwtui.solver.command.load_lazily", lambda *_: pytest.fail("it was read first"))
         (tmp_path / "folder.npy").mkdir()
-        for out, said in (
-            ("nowhere/out.npy", "no such file"),
-            ("towns.csv/o.npy", "not a dir"),
-            ("folder.npy", "is a directory"),
-        ):
+        for out, said in (("nowhere/o.npy", "no such file"), ("towns.csv/o.npy", "not a dir"), ("folder.npy", "is a directory")):
             with pytest.raises(Refused, match=said):
                 solved(towns, "-o", str(tmp_path / out))
 
