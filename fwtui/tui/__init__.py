@@ -26,22 +26,11 @@ if TYPE_CHECKING:
     from fwtui.tui.app.app import FwtuiApp
     from fwtui.tui.export.film import Film, FilmCut
 
-__all__ = [
-    "filmed",
-    "render",
-    "run_dashboard",
-    "run_read_only",
-    "run_replay",
-    "run_stream",
-]
+__all__ = ["filmed", "render", "run_dashboard", "run_read_only", "run_replay", "run_stream"]
 
 
 def run_dashboard(
-    live: Live,
-    experiment: Experiment | None = None,
-    settings: Settings | None = None,
-    place: str = "run",
-    lesson: str = "",
+    live: Live, experiment: Experiment | None = None, settings: Settings | None = None, place: str = "run", lesson: str = ""
 ) -> int:
     """Open the dashboard on a live session at that screen, end the session, and return the exit code.
 
@@ -100,11 +89,7 @@ def run_read_only(offered: Sequence[Path] = (), settings: Settings | None = None
 
 
 def run_replay(
-    what: Path | Listener,
-    speed: float = 1.0,
-    start: float = 0.0,
-    max_gap: float | None = None,
-    settings: Settings | None = None,
+    what: Path | Listener, speed: float = 1.0, start: float = 0.0, max_gap: float | None = None, settings: Settings | None = None
 ) -> int:
     """Replay a session, complete or still being recorded, from `start` seconds, and return the exit code.
 

@@ -51,10 +51,7 @@ def storm(run: PtyRun, chance: random.Random, steps: int) -> None:
 def test_a_storm_that_a_signal_ends(tmp_path: Path, own_cache: str, what: str, number: int) -> None:
     chance = random.Random(f"{SEED} {what} {number}")
     recording = tmp_path / "r.fwt.jsonl"
-    words = {
-        "dashboard": ["dashboard", "--record", str(recording)],
-        "replay": ["replay", "lecture-tiles"],
-    }
+    words = {"dashboard": ["dashboard", "--record", str(recording)], "replay": ["replay", "lecture-tiles"]}
     folders = {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CONFIG_HOME": str(tmp_path / "config"), "XDG_CACHE_HOME": own_cache}
     folders |= {"FWTUI_KERNEL": "serial", "FWTUI_N": "64"}
     with PtyRun(*words[what], environment=folders, folder=tmp_path) as run:

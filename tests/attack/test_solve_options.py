@@ -20,10 +20,7 @@ ODD = (
 )
 NAMES = ("dtype", "kernel", "device", "devices", "comm", "sources", "targets", "keep", "weight")
 GIVEN = (WEIGHTS, WEIGHTS.astype(np.float32), csr_array(WEIGHTS), WEIGHTS.tolist(), WEIGHTS.astype(">i8"))
-CASES = {
-    "options": st.dictionaries(st.sampled_from(NAMES), st.sampled_from(ODD), max_size=3),
-    "graph": st.sampled_from(GIVEN),
-}
+CASES = {"options": st.dictionaries(st.sampled_from(NAMES), st.sampled_from(ODD), max_size=3), "graph": st.sampled_from(GIVEN)}
 
 
 def right_or_refused(options: dict[str, Any], graph: Any) -> None:

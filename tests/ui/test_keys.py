@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 import scenes
-from apps import Replay, own_classes, screen_of, view_of
+from apps import Replay, own_classes, replay_at_end, screen_of, view_of
 from builders import write_session
 from fake_live import FakeLive
-from pressing import NARROW, WIDE, keyed, offered, opened, press, proceed, until
+from pressing import NARROW, WIDE, go, keyed, offered, opened, press, proceed, until
 from textual.actions import parse
 from textual.dom import DOMNode
 from textual.events import Event, Key, MouseDown, Paste
@@ -20,9 +20,11 @@ from textual.widgets import Footer, Input, Select
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import folders, library
+from fwtui.sessions.library import resolve
 from fwtui.tui.actions import READ_ONLY, Action, is_read_only, rows_of, table
 from fwtui.tui.app import input_queue
 from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.explain.screen import ExplainScreen
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.dialogs import HelpScreen, PromptScreen
 from fwtui.tui.frame.frame import Frame
@@ -271,11 +273,17 @@ async def test_queued_keys_go_to_the_widget_that_earlier_keys_focused(dashboard:
         assert dashboard.screen.query_one(Input).value == "quit"
 
 
-async def test_the_palette_takes_what_was_typed(dashboard: FwtuiApp) -> None:
-    async with opened(dashboard, "escape") as pilot:
-        for typed, place in (("telemetry", "telemetry"), ("roofline", "explain")):
+async def test_the_palette_takes_what_was_typed_and_old_messages_go() -> None:
+    app = replay_at_end(resolve("h200-ladder-n4096"))
+    async with opened(app, *["down"] * 4, "asterisk") as pilot:
+        assert "the origin of each number is shown" in screen_text(app)
+        assert "the origin of each number" not in await go(pilot, "4") and view_of(app).selected == 21
+        for typed, panel in (("occupancy", "occupancy"), ("hotspots", "warps"), ("roofline", "roofline")):
             await burst(pilot, ["ctrl+p", *typed, "enter"])
-            await until(pilot, lambda at=place: view_of(dashboard).place == at)
+            await until(pilot, lambda at=panel: screen_of(app, ExplainScreen).single == at)
+        await press(pilot, "1", *["up"] * 4, "4")
+        assert view_of(app).selected is None
+        assert "space Pause" in await go(pilot, "space") and "space Play" in await go(pilot, "space")
 
 
 async def test_slow_keys_are_awaited_and_typed_text_survives_the_detection_of_gpus(dashboard: FwtuiApp) -> None:

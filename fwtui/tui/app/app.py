@@ -40,7 +40,7 @@ from fwtui.tui.frame.bindings import OF_THE_APP
 from fwtui.tui.frame.contrast import LEGIBLE_DIM
 from fwtui.tui.frame.dialogs import Dialog, EndScreen
 from fwtui.tui.frame.frame import FAILED, Frame
-from fwtui.tui.frame.palette import Command, CommandProvider
+from fwtui.tui.frame.palette import Command, CommandProvider, panels
 from fwtui.tui.frame.places import COMPARE, PLACES
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import LiveSession, View
@@ -328,6 +328,7 @@ class FwtuiApp(Survivor):
             yield Command(f"Go to {place.title}: {place.tooltip}", partial(self.action_place, place.name), looks=True)
         yield Command("Theme", self.search_themes, "change the colours until the program ends", looks=True)
         if self.view is not None:
+            yield from panels(self.view, self.action_place)
             yield from self._documents.commands(self.view)
         for path in paths():
             yield Command(f"Replay: {named(path)}", partial(self.open, path), looks=True)

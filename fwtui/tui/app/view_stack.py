@@ -64,6 +64,8 @@ class ViewStack:
             self.go(view, place)
 
     def go(self, view: View, place: Place) -> AwaitMount:
+        for left in (screen for screen in self._app.screen_stack if isinstance(screen, Frame)):
+            left.leaving()
         view.place, view.visits = place.name, view.visits + 1
         if any(screen.has_class(FAILED) for screen in self._screens(self._mode(view, place))):
             self.renew(view, place)

@@ -352,10 +352,7 @@ def _x_axis(axis: Axis, across: Scale, left: int, width: int, margin: int) -> li
     labels, corner = rows.labels + " " * margin, " " * (left - 1)
     if rows.used <= at:
         labels = labels[:at] + title + labels[at + len(title) :]
-    return [
-        ((corner + "└", "axis"), (rows.axis + " " * margin, "axis")),
-        ((corner + " ", "label"), (labels, "label")),
-    ]
+    return [((corner + "└", "axis"), (rows.axis + " " * margin, "axis")), ((corner + " ", "label"), (labels, "label"))]
 
 
 def _stops(plotted: Plotted, height: int) -> tuple[CursorStop, ...]:

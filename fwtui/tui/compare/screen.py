@@ -103,10 +103,7 @@ class CompareScreen(Frame):
     ]
     MOVES = ("Table of runs", (*bindings.MARKS, Action("enter", "", "Mark", tooltip="compare this run with the baseline")))
     WORDS = (
-        (
-            "reason",
-            "the quantities that changed; the interval follows the verdict; a disturbed run is never FASTER",
-        ),
+        ("reason", "the quantities that changed; the interval follows the verdict; a disturbed run is never FASTER"),
         ("race by time", "both runs at the same time after their start, slowed down; from the instrumented repetition"),
         ("race by round", "both runs at the same share of their work, with the time that each needed"),
     )

@@ -17,6 +17,7 @@ from fwtui.analysis.explanation import explain
 from fwtui.analysis.phase_table import phase_rows, roofs_of
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.events import RunStarted
+from fwtui.stream.model import Model
 from fwtui.stream.run import Run, of_phase
 from fwtui.tui.actions import ACROSS, CHOOSE, first_reason, hidden, hidden_look, look, require
 from fwtui.tui.background import ladder_for
@@ -49,7 +50,11 @@ from fwtui.tui.widgets.text_panel import MUTED, STRONG, line
 
 ROWS, SAMPLED_ROWS = 32, 40  # minimum screen heights at which all panels are shown, without and with PC samples
 TITLES = {"warps": "Warps", "roofline": "Roofline", "ledger": "Speed of light", "occupancy": "Occupancy"}
-TITLES |= {"cpu": "Cores and caches", "counters": "Counters", "planned": "Plan"}
+TITLES |= {"cpu": "Cores and caches", "counters": "Counters"}
+SEARCHED = {"warps": ", warp stall reasons, hotspots", "ledger": ", per-phase times"}  # also found under these words
+TERMS = {"roofline": "roofline", "relaxations/byte": "roofline", "shared-memory ceiling": "roofline", "at most 1.2x": "warps"}
+TERMS |= {"letters": "warps", "occupancy curves": "occupancy", "per cycle": "cpu", "◀ matrix": "cpu"}  # panels of the terms
+PLANNED = "planned"  # the panel before the first run
 OF_GPU = ("warps", "roofline", "ledger", "occupancy")
 OF_CPU = ("cpu", "roofline", "ledger")
 OF_CPU_WITHOUT_BYTES = ("cpu", "ledger")  # panels of a CPU kernel whose plan does not count bytes
@@ -97,6 +102,16 @@ def _cannot_count(screen: ExplainScreen) -> str | None:
 
 
 _NO_VERSUS = first_reason(_no_warps, _others_too, _no_baseline)
+
+
+def panels_of(model: Model, run: Run | None) -> tuple[str, ...]:
+    """Return the panels for the run's device, the warp panel first if there are PC samples; one panel before the first run."""
+    if run is None:
+        return (PLANNED,)
+    counted = ("counters",) if run.counted else ()
+    if cpu_facts(model, run) is not None:
+        return (OF_CPU if roofline.intensity(run) else OF_CPU_WITHOUT_BYTES) + counted
+    return (OF_GPU if run.warps else (*OF_GPU[1:], OF_GPU[0])) + counted
 
 
 class ExplainScreen(Frame):
@@ -164,7 +179,6 @@ class ExplainScreen(Frame):
 
     def __init__(self, view: View):
         super().__init__(view)
-        self._one = ""  # the panel that fills the screen; empty for all panels, if there is room
         self._op = ""  # the kernel function whose occupancy and samples are shown; empty for the slowest
         self._hotspot = 0  # position of the shown source line among the hotspots
         self._versus = False  # whether the warp panel shows the changes from the baseline
@@ -198,24 +212,17 @@ class ExplainScreen(Frame):
     @property
     def single(self) -> str:
         """The panel that fills the screen; empty if all are shown."""
-        return self._one if self._one in self._order else self._order[0] if self._crowded else ""
+        return self.view.panel if self.view.panel in self._panels else self._panels[0] if self._crowded else ""
 
     @property
-    def _order(self) -> tuple[str, ...]:
-        """The panels for the run's device, with the warp panel first if there are PC samples; one panel before the first run."""
-        run = self.view.run
-        if run is None:
-            return ("planned",)
-        counted = ("counters",) if run.counted else ()
-        if cpu_facts(self.model, run) is not None:
-            return (OF_CPU if roofline.intensity(run) else OF_CPU_WITHOUT_BYTES) + counted
-        return (OF_GPU if run.warps else (*OF_GPU[1:], OF_GPU[0])) + counted
+    def _panels(self) -> tuple[str, ...]:
+        return panels_of(self.model, self.view.run)
 
     @property
     def _crowded(self) -> bool:
         """Return whether only one panel fits; two short ones always fit."""
         run = self.view.run
-        if self._order in (OF_CPU_WITHOUT_BYTES, ("planned",)):
+        if self._panels in (OF_CPU_WITHOUT_BYTES, (PLANNED,)):
             return False
         return self.narrow or self.app.size.height < (SAMPLED_ROWS if run is not None and run.warps else ROWS)
 
@@ -229,7 +236,7 @@ class ExplainScreen(Frame):
         return self.query_one(panel if self.single == "warps" else self.PANEL)
 
     def state(self) -> object:
-        return (self._one, self._op, self._hotspot, self._versus)
+        return (self.view.panel, self._op, self._hotspot, self._versus)
 
     def on_mount(self) -> None:
         # the available keys depend on the displayed panels, which the layout determines
@@ -259,25 +266,26 @@ class ExplainScreen(Frame):
         self._show_warps(self._warps(run, self._op) if visible and run is not None else None)
         if run is not None and facts is not None:
             self.query_one(CpuPanel).show(self._cpu(run, facts))
-            if self._order == OF_CPU_WITHOUT_BYTES:
+            if self._panels == OF_CPU_WITHOUT_BYTES:
                 self.query_one(RunPanel).show(model, run, self.view.baseline_of(run), (), recorded=ladder_for(self))
         evidence = model.evidence(run) if run is not None and run.backend == "cuda" else None
         self.query_one(OccupancyPanel).show(model, run, evidence, self._op)
 
     def _lay_out(self, single: str) -> None:
         """Show the panel that fills the screen, or all panels with content."""
-        run, order = self.view.run, self._order
+        run, order = self.view.run, self._panels
         with_warps = not single and run is not None and bool(run.warps)
         self.set_class(with_warps, "-with-warps")
         others = {name for name in order if name != "counters" and (name != "warps" or with_warps)}
         visible = {single} if single else others
-        for name in TITLES:
+        for name in (*TITLES, PLANNED):
             self.query_one(f"#{name}").display = name in visible
         self.query_one(RunPanel).display = order == OF_CPU_WITHOUT_BYTES and not (single or self.narrow)
         self.query_one("#upper").display = bool(visible & {"cpu", "roofline", "occupancy"})
         which = self.query_one("#which", Static)
         which.display = bool(single)
-        names = [(f" {TITLES[name]} ", f"{STRONG} reverse" if name == single else MUTED) for name in order]
+        titles = {**TITLES, PLANNED: "Plan"}
+        names = [(f" {titles[name]} ", f"{STRONG} reverse" if name == single else MUTED) for name in order]
         which.update(line(*names, (f"   {self.key_of('explain.view')}: next", MUTED)))
 
     @property
@@ -294,8 +302,8 @@ class ExplainScreen(Frame):
         return PlannedSubject(begun.experiment) if isinstance(begun, RunStarted) else None
 
     def action_panel(self) -> None:
-        order = self._order if self._crowded else ("", *self._order)
-        self._one = order[(order.index(self.single) + 1) % len(order)]
+        order = self._panels if self._crowded else ("", *self._panels)
+        self.view.panel = order[(order.index(self.single) + 1) % len(order)]
         self.set_focus(None)
         self.update()
 
@@ -303,7 +311,7 @@ class ExplainScreen(Frame):
         """Show only the counters, or all panels again; if the run has no counters, profile its kernels first."""
         run, source = self.view.run, self.view.source
         if run is not None and run.counted:
-            self._one = "" if self._one == "counters" else "counters"
+            self.view.panel = "" if self.view.panel == "counters" else "counters"
             self.update()
         elif run is not None and source is not None:
             with self.reporting():

@@ -80,14 +80,7 @@ CURSOR = look("x", "cursor", "Cursor", "a cursor in the chart that the arrows mo
 
 # rows of one screen that texts of other screens name
 LIMITS = hidden(
-    "D",
-    "limits",
-    "Peak rates",
-    "measure this device's peak rates (20 s)",
-    is_busy,
-    belongs=live,
-    place="explain",
-    deliberate=True,
+    "D", "limits", "Peak rates", "measure the device's peak rates (20 s)", is_busy, belongs=live, place="explain", deliberate=True
 )
 COUNTERS = hidden_look("h", "counters", "Counters", "hardware counters of the run, from a profile by ncu", place="explain")
 CLIMB = look("C", "climb", "Ladder", "the kernels from the slowest to the fastest", place=COMPARE)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from textual.actions import parse
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
-from fwtui.tui.actions import Action
+from fwtui.tui.actions import table
 
 
 class KeyName(Static):
@@ -49,9 +50,8 @@ class KeyFooter(Footer):
 
     def _titled(self, binding: Binding) -> Binding:
         """Return the binding with its title for the present state of the screen."""
-        if isinstance(binding, Action) and binding.title_now is not None:
-            return replace(binding, description=binding.title_now(self.screen))
-        return binding
+        row = table(type(self.screen)).get(parse(binding.action)[1:])  # Textual copies rows as plain bindings
+        return replace(binding, description=row.title_now(self.screen)) if row is not None and row.title_now else binding
 
     def bindings_changed(self, screen: Screen[object]) -> None:
         if self.is_attached and screen is self.screen and self.app.app_focus and (keys := self.current_keys()) != self._keys:

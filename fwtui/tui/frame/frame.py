@@ -157,6 +157,10 @@ class Frame(PlaceScreen):
         """Free the drawn lines if the screen stays hidden."""
         self.set_timer(HIDDEN_SECONDS, lambda: drop_lines(self) if self not in self.app.screen_stack else None)
 
+    def leaving(self) -> None:
+        """Remove the message of this screen before another one is shown."""
+        self.view.notice = None
+
     def leave(self) -> None:
         """Stop updating: the screen is being removed."""
         self._left = True

@@ -19,6 +19,7 @@ from fwtui.tui.actions import filled_in
 from fwtui.tui.frame.base_screens import PlaceScreen
 from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.frame.glossary import GLOSSARY
+from fwtui.tui.frame.notices import LogEntry
 from fwtui.tui.frame.places import load
 
 if TYPE_CHECKING:
@@ -64,12 +65,32 @@ def _help(command: Command) -> str | None:
     return escape(command.help) if command.help else None
 
 
+def panels(view: View, go: Callable[[str], object]) -> Iterator[Command]:
+    """Yield a command for each panel that Explain can enlarge."""
+    from fwtui.tui.explain.screen import SEARCHED, TITLES
+
+    for panel, title in TITLES.items():
+        yield Command(f"{title}{SEARCHED.get(panel, '')}: enlarged in Explain", partial(_enlarge, view, go, panel), looks=True)
+
+
+def _enlarge(view: View, go: Callable[[str], object], panel: str) -> None:
+    from fwtui.tui.explain.screen import TITLES, panels_of
+
+    view.panel, run = panel, view.run
+    go("explain")
+    if run is not None and panel not in panels_of(view.model, run):
+        view.notice = LogEntry(view.model.t, f"run {run.id} has no panel {TITLES[panel]}; all its panels are shown")
+
+
 def terms(screen: PlaceScreen, view: View, go: Callable[[str], object]) -> Iterator[Command]:
     """Yield a command for each term: a term of a screen switches to that screen, a term of the glossary opens its definition."""
+    from fwtui.tui.explain.screen import TERMS
+
     for place in view.places:
         definitions: Iterable[tuple[str, str]] = load(place.where(view.playback is not None)).WORDS
         for word, meaning in definitions:
-            yield Command(f"{place.title}: {word}", partial(go, place.name), meaning, looks=True)
+            run = partial(_enlarge, view, go, TERMS[word]) if word in TERMS else partial(go, place.name)
+            yield Command(f"{place.title}: {word}", run, meaning, looks=True)
     for term, text in GLOSSARY:
         meaning = filled_in(text, screen)
         yield Command(f"Glossary: {term}", partial(_explain, screen, term, meaning), meaning, looks=True)
@@ -99,7 +120,7 @@ def score(matcher: Matcher, command: Command) -> float:
 async def searched(screen: Screen[Any]) -> None:
     """Wait until the palette, if it is open, has searched for the present text.
 
-    In Textual 8.2, Enter may take a result of the previous text (tests/ui/test_keys.py, test_the_palette_takes_what_was_typed).
+    In Textual 8.2, Enter may take a result of the previous text: tests/ui/test_keys.py, test_the_palette_takes_what_was_typed...
     """
     if isinstance(screen, CommandPalette):
         searches = [worker for worker in screen.workers if worker.node is screen and not worker.is_finished]

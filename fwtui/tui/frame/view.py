@@ -70,6 +70,7 @@ class View:
     found: Hardware | None = None  # the GPUs; None until they have been detected
     selected: int | None = None  # the run to show; None: the newest
     baseline: int | None = None
+    panel: str = ""  # the panel that fills the Explain screen; empty for all panels, if there is room
     named: str = ""  # the user's name for the session
     find_earlier: Callable[[], Earlier | None] | None = None  # finds the session that this one can continue; slow
     earlier: Earlier | None = None  # the session that this one can continue
@@ -273,5 +274,5 @@ class View:
         recorder = self.source.recorder if self.source is not None else None
         second = int(self.source.now) if self.source is not None and (recorder is not None or self.paused) else None
         state = (self.model.index, self.paused, self.motion, self.selected, self.baseline, self.notice)
-        cards = (self.playback.presenting, self.playback.over) if self.playback is not None else ()
+        cards = (play.presenting, play.over, play.player.playing) if (play := self.playback) is not None else ()
         return (*state, recorder is not None, second, self.busy, cards)

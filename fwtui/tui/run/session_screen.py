@@ -134,6 +134,7 @@ class SessionScreen(Frame):
     def __init__(self, view: View):
         super().__init__(view)
         self._order, self._filter = NEWEST, ""  # order and filter of the table of runs
+        self._marked: int | None = None  # the marked run when the screen was left last; None: the newest
 
     def body(self) -> ComposeResult:
         with Horizontal(id="body"):
@@ -230,19 +231,21 @@ class SessionScreen(Frame):
 
     def _enter(self) -> None:
         """Show the marked run; on the present run, try the next rung."""
-        run = self.view.run
-        if (
-            run is not None
-            and self.query_one(HistoryTable).marked == run.id
-            and self.view.source is not None
-            and _no_next_rung(self) is None
-        ):
+        run, offered = self.view.run, self.view.source is not None and _no_next_rung(self) is None
+        if offered and run is not None and self.query_one(HistoryTable).marked == run.id:
             self.action_next_rung()
         else:
             self._show_marked()
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         self._show_marked()
+
+    def leaving(self) -> None:
+        """Let the other screens show the marked run, if the mark has moved."""
+        super().leaving()
+        marked = self.query_one(HistoryTable).marked if self.is_mounted else None
+        if (other := None if marked == self.model.current else marked) != self._marked:
+            self._marked = self.view.selected = other
 
     def _show_marked(self) -> None:
         marked = self.query_one(HistoryTable).marked
@@ -306,5 +309,4 @@ class ReplayScreen(SessionScreen):
         return ("No run has begun yet at this position.", "", f"{state} {keys}")
 
     def state(self) -> object:
-        playing = self.view.playback is not None and self.view.playback.player.playing
-        return playing, self.query_one(MatrixPicture).display  # a long plan shows its picture only after it has been processed
+        return self.query_one(MatrixPicture).display  # a long plan shows its picture only after it has been processed

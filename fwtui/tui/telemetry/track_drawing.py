@@ -269,10 +269,7 @@ class TrackDrawing:
         columns = [(window.column(t + 1e-9), moment_text(t, window.seconds * window.columns)) for t in found]
         rows = tick_rows(window.columns, [(column, text) for column, text in columns if 0 <= column < window.columns])
         at = f"at {moment_text(self.at, 1.0)}" if self.at is not None else ""
-        return [
-            ((" " * (gutter - 1) + "└", "axis"), (rows.axis, "axis")),
-            ((f"{at:<{gutter}}", "value"), (rows.labels, "label")),
-        ]
+        return [((" " * (gutter - 1) + "└", "axis"), (rows.axis, "axis")), ((f"{at:<{gutter}}", "value"), (rows.labels, "label"))]
 
 
 def _either(masks: Sequence[int | None]) -> int | None:
