@@ -210,6 +210,7 @@ def outcome(model: Model, run: Run) -> str:
 # tables that share several columns
 _BOTH, _SMALL = {PRINTED: 0, COMPARED: 0}, {HISTORY: WIDE, COMPARISON: WIDE}
 _CHOSEN, _MEASURED = {TUNED: 0, PICKED: 0}, {PRINTED: 0, SWEPT: 0, SCALED: 0}
+_COMPARED = {COMPARED: 0, HISTORY: 0, COMPARISON: 0}
 ALL = (
     Column("number", "#", lambda r: r.run.id, {HISTORY: 0}, cells=3, right=True),
     Column("run", "run", lambda r: r.label or str(r.run.id), {PRINTED: 0, COMPARED: 0, COMPARISON: 0}),
@@ -218,22 +219,13 @@ ALL = (
     Column("asked", "kernel", _requested_kernel, {PRINTED: 0, TUNED: 0}, cells=20),
     Column("picked", "auto picks", lambda r: r.run.experiment.kernel, {PICKED: 0}),
     Column("choices", "choices", lambda r: config_of(r.run.experiment).label, _CHOSEN, cells=38),
-    Column("kernel", "kernel", lambda r: r.run.experiment.kernel, {COMPARED: 0, HISTORY: 0, COMPARISON: 0}, cells=16),
+    Column("kernel", "kernel", lambda r: r.run.experiment.kernel, _COMPARED, cells=16),
     Column("n", "n", lambda r: r.run.n or None, {**_BOTH, HISTORY: 0, COMPARISON: NARROW}, str, 5, True, absent=NONE),
     Column("tile", "tile", lambda r: r.run.experiment.tile or None, {**_BOTH, **_SMALL}, str, 4, True, absent=NONE),
     Column("devices", "devices", lambda r: max(1, len(r.run.ranks)), _SMALL, str, 7, True),
     Column("dtype", "dtype", lambda r: r.run.experiment.dtype, _BOTH),
     Column("type", "type", lambda r: short_dtype(r.run.experiment.dtype), _SMALL, cells=4),
-    Column(
-        "total",
-        "median time",
-        _total,
-        {**_BOTH, **_CHOSEN, SWEPT: 0, SCALED: 0, HISTORY: 0, COMPARISON: 0},
-        units.duration,
-        11,
-        True,
-        True,
-    ),
+    Column("total", "median time", _total, {**_CHOSEN, **_MEASURED, **_COMPARED}, units.duration, 11, True, True),
     Column("spread", "", _spread, {**_MEASURED, COMPARED: 0, HISTORY: FULL, COMPARISON: WIDE}, units.spread, 8, True, absent=""),
     Column("rate", "rate", lambda r: r.run.rate, {**_MEASURED, PICKED: 0}, units.rate, right=True),
     Column("relax/s", "relax/s", lambda r: r.run.rate or None, {HISTORY: WIDE}, _bare, 7, True, True),

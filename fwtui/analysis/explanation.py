@@ -31,11 +31,8 @@ COUNTED = {  # quantities of which less makes a run faster: text before and afte
     "shared": ("{}x {} bytes read from shared memory", "B per relaxation"),
 }
 # hardware counters that _counted() reads
-SHARED, RELAXATIONS, INSTRUCTIONS = COUNTERS_READ = (
-    "shared_load_bytes",
-    "relaxations",
-    "integer_instructions_per_relaxation",
-)
+SHARED, RELAXATIONS, INSTRUCTIONS = "shared_load_bytes", "relaxations", "integer_instructions_per_relaxation"
+COUNTERS_READ = SHARED, RELAXATIONS, INSTRUCTIONS
 COUNTERS, LIMITS = "counters", "limits"  # measurements that would name an unknown bottleneck
 
 

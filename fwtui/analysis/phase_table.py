@@ -317,17 +317,12 @@ def _by_cpu(run: Run, roofs: Roofs, line: PhaseRow, facts: CpuFacts) -> Bottlene
         return Bottleneck(ISSUE, f"{_of_peak(compute_share, share_of)}{' (noisy)' * ('peak rate' in roofs.noisy)}")
     if memory_share is not None and BOTTLENECK_SHARE <= memory_share <= 1:
         return Bottleneck(roofs.memory, f"{whole_percent(memory_share)} of its bandwidth", source=MODEL)
-    if (
-        compute_share is not None
-        and loop is not None
-        and roofs.float_minimum
-        and roofs.relaxations_per_second
-        and has_minimum(loop)
-    ):
+    float_share = compute_share if loop is not None and has_minimum(loop) else None
+    if float_share is not None and roofs.float_minimum and roofs.relaxations_per_second:
         faster = roofs.relaxations_per_second / roofs.float_minimum
-        if BOTTLENECK_SHARE <= compute_share * faster <= 1 + PEAK_ERROR:
+        if BOTTLENECK_SHARE <= float_share * faster <= 1 + PEAK_ERROR:
             peak = share_of.replace("peak", "float32 peak") or "the measured peak rate of float32"
-            float_peak = _of_peak(compute_share * faster, peak)
+            float_peak = _of_peak(float_share * faster, peak)
             return Bottleneck(ISSUE, f"{float_peak}; a {roofs.form.rpartition(', ')[2]} would do {units.gain(faster)} as many")
     if facts.scalar or (loop is not None and loop.lanes == 1):
         return Bottleneck("not vectorised", SCALAR)

@@ -108,11 +108,8 @@ def _changes(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[frozenset[int]
     """Return the indices of new lines, and the removed lines by the index at which they were."""
     same = len([*takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False))])
     most = min(len(old), len(new)) - same
-    end = (
-        len([*takewhile(lambda pair: pair[0] == pair[1], zip(old[: -most - 1 : -1], new[: -most - 1 : -1], strict=False))])
-        if most
-        else 0
-    )
+    last = slice(None, -most - 1, -1)  # that many lines from the end, backwards
+    end = len([*takewhile(lambda pair: pair[0] == pair[1], zip(old[last], new[last], strict=False))])
     theirs, ours = old[same : len(old) - end], new[same : len(new) - end]
     if max(len(theirs), len(ours)) > MAX_COMPARED:
         return frozenset(range(same, same + len(ours))), {same: theirs}

@@ -120,13 +120,8 @@ def summarise(
     baseline if the caller has made it already.
     """
     model, run, _ = entrant
-    if (
-        comparison is None
-        and baseline is not None
-        and baseline.run.id != run.id
-        and run.seconds is not None
-        and run.state == "done"
-    ):
+    timed = run.seconds is not None and run.state == "done"
+    if comparison is None and timed and baseline is not None and baseline.run.id != run.id:
         comparison = compare(entrant, baseline)
     if comparison is not None and comparison.verdict == NOT_COMPARED:
         comparison = None

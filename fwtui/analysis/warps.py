@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from fwtui.common import units
 from fwtui.stream.events import WarpSamples
-from fwtui.stream.listing import OTHER, CodeLine, Instruction, Listing, opcode
+from fwtui.stream.listing import MAX_MIX, OTHER, CodeLine, Instruction, Listing, opcode
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run, of_phase
 from fwtui_kernels.plan import WARP
@@ -25,6 +25,12 @@ MIN_PIPE_RATIO = (
 )
 MIN_ELIGIBLE_WARPS = 2.0  # eligible warps per issued instruction; with fewer, a scheduler often has none and the kernel waits
 MIN_CHANGE = 0.01  # comparisons list shares of samples that differ by at least this much
+
+
+# minimums of a thread in one instruction: two for three operands, doubled for two packed 16-bit values; the instruction for
+# single 16-bit values is also named S16x2, and uses half of it
+_MINIMUM = re.compile(r"(?:VIADDMNMX|VIMNMX|IMNMX|FMNMX|HMNMX2?)(3)?\b(?:\.\w+)*")
+_PACKED = re.compile(r"U16x2|ADDMNMX.*16x2|HMNMX2")
 
 
 class Stall(NamedTuple):
@@ -180,13 +186,18 @@ def warp_reason(samples: WarpSamples, listing: Listing | None = None, full: bool
 
 
 class LoopFacts(NamedTuple):
-    """Instruction counts of an inner loop, and the relaxations of a thread in one iteration (0 for a loop without minimums)."""
+    """Instruction counts of an inner loop, and the relaxations of a thread in one iteration.
+
+    They are those of the whole function if no loop has most of its work. The relaxations are 0 without minimums, and for a whole
+    function with jumps, whose loops repeat.
+    """
 
     instructions: int
     relaxations: int
     shared_loads: int
     global_loads: int
     spills: int
+    whole: bool = False  # the counts are those of the whole function
 
     @property
     def each(self) -> float | None:
@@ -203,13 +214,22 @@ class LoopFacts(NamedTuple):
         return multiprocessors * hertz * self.per_cycle if self.per_cycle else None
 
 
+def minimums(name: str) -> int:
+    """Return the relaxations of a thread in one instruction of that name; one relaxation is one minimum."""
+    match = _MINIMUM.fullmatch(name)
+    return (2 if match[1] else 1) * (2 if _PACKED.search(name) else 1) if match else 0
+
+
 def loop_facts(code: WarpSamples | Listing) -> LoopFacts:
     """Count the instructions of an inner loop by kind."""
 
     def of(pattern: str) -> int:
         return sum(count for name, count in code.mix.items() if re.match(pattern, name))
 
-    return LoopFacts(sum(code.mix.values()), code.relaxations, of("LDS"), of("LDG|LD\\b"), of("LDL|STL"))
+    whole = "EXIT" in code.mix or len(code.mix) >= MAX_MIX
+    repeats = whole and of("BRA") > 1  # a function ends with a jump to itself
+    done = 0 if repeats else max(code.relaxations, sum(minimums(name) * count for name, count in code.mix.items()))
+    return LoopFacts(sum(code.mix.values()), done, of("LDS"), of("LDG|LD\\b"), of("LDL|STL"), whole)
 
 
 def issue_rate(model: Model, run: Run, samples: WarpSamples | None) -> float | None:
@@ -229,7 +249,8 @@ def derived(listing: Listing) -> str:
         for count, memory in ((facts.shared_loads, "shared memory"), (facts.global_loads, "device memory"))
         if count and facts.relaxations
     ]
-    limit = "no instruction is a minimum, so the instructions per relaxation are unknown"
+    reason = "no inner loop has half of the relaxations" if facts.whole and listing.relaxations else "no instruction is a minimum"
+    limit = f"{reason}, so the instructions per relaxation are unknown"
     if facts.each is not None and facts.per_cycle is not None:
         each, most = units.digits(facts.each), units.digits(facts.per_cycle)
         limit = (

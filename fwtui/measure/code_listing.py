@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from fwtui.analysis.warps import minimums
 from fwtui.common.text import sanitise
 from fwtui.stream.listing import MAX_INSTRUCTIONS, MAX_LINES, MAX_MIX, OTHER, CodeLine, Instruction, Listing, Reasons, opcode
 from fwtui_kernels.compiled.disassembly import MachineInstruction
@@ -20,11 +21,7 @@ GAP = 12  # a gap of at most this many lines without instructions is shown too
 WIDEST = 200  # characters of a shown line
 LINE_REASONS, INSTRUCTION_REASONS = 5, 2  # named stall reasons; the others are summed
 HOT = 0.005  # share of the samples from which an instruction counts as hot
-IN_LOOP = 0.5  # share of the samples from which a loop represents the whole function
-# minimums of a thread in one instruction: two for three operands, doubled for two packed 16-bit values; the instruction for
-# single 16-bit values is also named S16x2, and uses half of it
-_MINIMUM = re.compile(r"(?:VIADDMNMX|VIMNMX|IMNMX|FMNMX|HMNMX2?)(3)?\b(?:\.\w+)*")
-_PACKED = re.compile(r"U16x2|ADDMNMX.*16x2|HMNMX2")
+IN_LOOP = 0.5  # share of the relaxations, or samples, from which a loop represents the whole function
 # a minimum in two instructions: a comparison of two registers, then a selection or a store predicated on it
 _COMPARISON = re.compile(r"[DFI]SETP\.[GL][ET]U?\.\S+ (P\d), PT, (R\d+)\S*, (R\d+)\S*, PT")
 _CHOICE = re.compile(r"F?SEL R\d+, (R\d+)\S*, (R\d+)\S*, !?(P\d)")
@@ -33,12 +30,6 @@ _PREDICATE, _REGISTER = (re.compile(rf"(?:@\S+ )?(?!ST)\S+ ({name}\d+)\b") for n
 _SIGN = re.compile(r"PRMT (R\d+), (R\d+)\S*, 0x9910, RZ")
 
 ByOffset = Mapping[int, Reasons]
-
-
-def minimums(name: str) -> int:
-    """Return the relaxations of a thread in one instruction of that name; one relaxation is one minimum."""
-    match = _MINIMUM.fullmatch(name)
-    return (2 if match[1] else 1) * (2 if _PACKED.search(name) else 1) if match else 0
 
 
 def relaxations(code: Sequence[MachineInstruction]) -> list[int]:
@@ -72,12 +63,17 @@ def innermost(loops: Sequence[range]) -> list[range]:
 
 
 def inner_loop(code: Sequence[MachineInstruction], samples: ByOffset) -> range | None:
-    """Return the indices of the busiest innermost loop, by samples, else by relaxations; None if it has neither."""
+    """Return the indices of the innermost loop with at least half of the function's relaxations; None if there is none.
+
+    The samples, which differ between runs of the same code, choose only if no innermost loop has a relaxation.
+    """
     places = {one.offset: place for place, one in enumerate(code)}
     back = ((one.target, place) for place, one in enumerate(code) if one.target is not None and one.target < one.offset)
     loops = [range(places[target], place + 1) for target, place in back]
     inner = innermost([loop for loop in loops if opcode(code[loop[-1]].text).startswith("BRA")])
-    weights = [sum(samples.get(one.offset, {}).values()) for one in code] if samples else relaxations(code)
+    weights = relaxations(code)
+    if not any(weights[place] for loop in inner for place in loop):
+        weights = [sum(samples.get(one.offset, {}).values()) for one in code]
 
     def weight(loop: Iterable[int]) -> int:
         return sum(weights[place] for place in loop)

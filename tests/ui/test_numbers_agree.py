@@ -13,7 +13,7 @@ from fwtui.analysis.disturbances import timers_distort
 from fwtui.analysis.explanation import explain
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.phase_table import LAUNCHES, PEAK_ERROR, UNKNOWN, phase_rows, roofs_of
-from fwtui.analysis.warps import ELIGIBLE, main_samples, percentages, samples_of
+from fwtui.analysis.warps import ELIGIBLE, loop_facts, main_samples, percentages, samples_of
 from fwtui.common import units
 from fwtui.sessions.folders import shipped_folder
 from fwtui.sessions.library import load_model
@@ -41,6 +41,17 @@ def text_rows(run: Run, model: Model) -> dict[str, tuple[str, str]]:
 
 def subject(run: Run, model: Model) -> RunSubject:
     return RunSubject(run, model.evidence(run), model.gpu_of(run), None, True, limit_of(model, run))
+
+
+def test_a_kernel_has_the_same_instructions_per_relaxation_in_every_recording() -> None:
+    found: dict[tuple[object, ...], set[float]] = {}
+    for path in sorted(shipped_folder().glob("h200-[clnt]*.jsonl.gz")):
+        for run in load_model(path)[0].runs.values():
+            e = run.experiment
+            for one in (one for one in run.warps if one.samples):
+                each = loop_facts(one).each  # None for the instructions of a whole function with loops
+                found.setdefault((e.kernel, e.dtype, e.tile, one.op), set()).update({round(each, 2)} if each is not None else ())
+    assert len(found) > 50 and not {key: each for key, each in found.items() if len(each) > 1}
 
 
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: f"{path.parent.name}-{path.name.split('.')[0]}")

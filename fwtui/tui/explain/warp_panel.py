@@ -162,10 +162,12 @@ class WarpHead(TextPanel[WarpSubject | None]):
 
 
 class WarpLoop(TextPanel[WarpSubject | None]):
-    """The instructions of the inner loop."""
+    """The instructions of the inner loop; of the whole function if no loop has most of its work."""
 
     def draw(self, subject: WarpSubject, width: int) -> Sequence[Content]:
-        return hanging_indent("loop", LABEL, describe_loop(subject), width) if subject.samples is not None else []
+        if subject.samples is None:
+            return []
+        return hanging_indent("code" if loop_facts(subject.samples).whole else "loop", LABEL, describe_loop(subject), width)
 
 
 class WarpTable(TextPanel[WarpSubject | None]):
@@ -222,7 +224,7 @@ def describe_loop(subject: WarpSubject) -> list[str]:
     """Describe the inner loop: instructions, instructions per relaxation, issue-rate ceiling, loads, registers."""
     code = next((one for one in (subject.samples, subject.listing) if one is not None and one.mix), Listing())
     facts = loop_facts(code)
-    parts = [mix] if (mix := describe_mix(code.mix)) else []
+    parts = ["whole function"] * facts.whole + ([mix] if (mix := describe_mix(code.mix)) else [])
     if facts.each is not None:
         parts.append(f"{units.digits(facts.each)} instructions per relaxation")
     if subject.issue_limit is not None:

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 from compiled_off_gpu import compiled_op, nvdisasm
 
-from fwtui.analysis.warps import derived
+from fwtui.analysis.warps import derived, minimums
 from fwtui.experiment.experiment import kernel_named
 from fwtui.live.watch_events import compile_kernel
-from fwtui.measure.code_listing import build_listing, inner_loop, minimums, opcode, relaxations
+from fwtui.measure.code_listing import build_listing, inner_loop, opcode, relaxations
 from fwtui.stream.kernel_tests import CompileRequest
 from fwtui.stream.listing import MAX_INSTRUCTIONS, MAX_LINES
 from fwtui_kernels.compiled import compiler
@@ -93,6 +93,9 @@ def test_samples_choose_lines_loop_and_instructions() -> None:
     quiet = inner_loop(code, {3056: {"wait": 1}, 176: {"selected": 9, "wait": 9}})
     assert quiet == range(10, 21), "the loop that was sampled most"
     assert inner_loop(code, {16: {"wait": 9}, 176: {"wait": 1}}) is None, "most samples are in no loop"
+    code[195] = at(3120, "VIADDMNMX R1, R2, R3, R1", 195)
+    assert inner_loop(code, {16: {"wait": 9}, 176: {"wait": 1}}) == range(190, 201), "the relaxations are in it in every run"
+    code[195] = at(3120, "IADD3 R1, R2, R3, RZ", 195)
     told = build_listing(code, {4784: {"wait": 3, "barrier": 2, "drain": 1}}, include_source=False)
     assert told.instructions[-1].reasons == {"wait": 3, "barrier": 2, "other": 1} and told.instructions[-1].offset == 4784
     few = {16 * place: {"wait": 1} for place in range(250)}

@@ -275,14 +275,8 @@ def test_a_save_during_a_test_restarts_it_and_keeps_the_last_timed_result(path: 
     clock = Clock(at_4=lambda: save(path, "the third\n"), at_8=ended.set)
     times = FakeTimes(Report("time", "timed", seconds=0.5))
     told = list(sitting(path, times, clock, Compiled(), tried).run(ended))
-    assert [type(one) for one in told if not isinstance(one, Report)] == [
-        CheckStart,
-        Superseded,
-        CheckStart,
-        CheckEnd,
-        CheckStart,
-        CheckEnd,
-    ]
+    kinds = [type(one) for one in told if not isinstance(one, Report)]
+    assert kinds == [CheckStart, Superseded, CheckStart, CheckEnd, CheckStart, CheckEnd]
     assert times.last == [None, 2]
 
 

@@ -11,16 +11,8 @@ from fwtui.stream import codec
 
 def session_lines() -> list[codec.Line]:
     """Return a header, run 1 at 1 s, a time that steps back, telemetry, and run 2 from 10 s to 12 s."""
-    return [
-        codec.as_line(HEADER),
-        started(1.0, 1),
-        notice(0.9),
-        telemetry(2.0),
-        telemetry(6.0),
-        started(10.0, 2),
-        telemetry(11.0),
-        done(12.0, 2),
-    ]
+    first = [started(1.0, 1), notice(0.9), telemetry(2.0), telemetry(6.0)]
+    return [codec.as_line(HEADER), *first, started(10.0, 2), telemetry(11.0), done(12.0, 2)]
 
 
 def test_lines_come_when_they_are_due_in_file_order() -> None:
@@ -105,15 +97,8 @@ def test_steps_pass_over_telemetry_and_playing_goes_on_after_them() -> None:
 
 
 def test_gaps_are_squeezed_with_their_telemetry_and_a_long_run_is_not() -> None:
-    told = [
-        codec.as_line(HEADER),
-        started(1.0, 1),
-        done(31.0, 1),
-        telemetry(40.0),
-        notice(91.0),
-        started(100.0, 2),
-        done(130.0, 2),
-    ]
+    first, second = [started(1.0, 1), done(31.0, 1)], [started(100.0, 2), done(130.0, 2)]
+    told = [codec.as_line(HEADER), *first, telemetry(40.0), notice(91.0), *second]
     player = Player(told, max_gap=1.0, between_runs=True)
     assert [player.due(index) for index in range(len(told))] == pytest.approx([0.0, 1.0, 31.0, 31.15, 32.0, 33.0, 63.0])
     assert Player(told).duration == 130.0
