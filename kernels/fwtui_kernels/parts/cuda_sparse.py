@@ -66,8 +66,7 @@ class SparseProgram(CudaProgram):
     def allocate(self) -> Buffers:
         self._device_tables = [cuda.device_array(table.shape, table.dtype) for table in self._tables]
         buffers = [*super().allocate()]
-        # the last sweep is over before the result is written
-        cells = buffers[-1].reshape(-1)[: self._back * self.shape.padded]
+        cells = buffers[-1].reshape(-1)[: self._back * self.shape.padded]  # the sweeps end before the result is written
         return [*buffers[:BACK], cells.reshape(self._back, self.shape.padded), *buffers[BACK:]]
 
     def copy_in(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
