@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,7 +59,7 @@ def _user_source(path: Path) -> SourcePart:
         text = ""
     relaxing: frozenset[int] = frozenset()
     with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-        relaxing = frozenset(number for node in _compiled(ast.parse(text)) for number in _relaxations(node))
+        relaxing = frozenset(number for node in _compiled(text) for number in _relaxations(node))
     return SourcePart(sanitise(source_file.name), 1, tuple(map(sanitise, text.split("\n"))), relaxing)
 
 
@@ -73,7 +73,7 @@ def _rung_source(kernel_id: str, dense: bool) -> tuple[SourcePart, ...]:
     modules = list(_modules(f"fwtui_kernels.{files()[kernel_id]}"))
     if dense and kernel.ordered is not None:
         modules = [*modules[1:], modules[0]]  # the functions of the rung below come first
-    functions = [_Function(module, node) for module in modules for node in _compiled(_parsed(module))]
+    functions = [_Function(module, node) for module in modules for node in _compiled(_text(module))]
     runs: dict[_Function, set[str]] = {}
     ops_by_function: dict[_Function, set[str]] = {}
     for op, phase in _ops(kernel):
@@ -134,11 +134,12 @@ def _modules(begin: str) -> Iterator[str]:
         found += [imported for imported in dict.fromkeys(_imported(module)) if imported not in found]
 
 
-def _imported(module: str) -> Iterator[str]:
-    for node in ast.walk(_parsed(module)):
-        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.partition(".")[0] == "fwtui_kernels":
-            names = (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
-            yield from (name for name in names if _path(name).is_file())
+@cache  # most kernels share modules
+def _imported(module: str) -> tuple[str, ...]:
+    imports = (node for node in ast.walk(_parsed(module)) if isinstance(node, ast.ImportFrom) and node.module is not None)
+    own = [node for node in imports if str(node.module).partition(".")[0] == "fwtui_kernels"]
+    names = [name for node in own for name in (str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names))]
+    return tuple(name for name in names if _path(name).is_file())
 
 
 def _path(module: str) -> Path:
@@ -161,8 +162,9 @@ def _file(module: str) -> str:
     return f"{module.replace('.', '/')}.py"
 
 
-def _compiled(tree: ast.Module) -> list[ast.FunctionDef]:
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+@lru_cache(100)  # all modules of kernels, and some versions of a user's file
+def _compiled(text: str) -> list[ast.FunctionDef]:
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
     return [f for f in functions if any(_called(decorator) in COMPILED for decorator in f.decorator_list)]
 
 
