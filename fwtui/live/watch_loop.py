@@ -291,7 +291,7 @@ class WatchLoop:
             if not self.watched.wait(ended):
                 return
             yield CheckStart(number)
-            yield from self._check_save(number, ended)
+            yield from self._check_save(number, ended, once)
             if once and not self.watched.changed:
                 return
 
@@ -299,7 +299,7 @@ class WatchLoop:
         self._checks.close()
         self._times.close()
 
-    def _check_save(self, number: int, ended: Event) -> Iterator[WatchUpdate]:
+    def _check_save(self, number: int, ended: Event, once: bool) -> Iterator[WatchUpdate]:
         stop = SaveEvent(self.watched, ended)
         request, parent, last = self.request, "", self._last
         with suppress(OSError):  # the compiler reports a file that cannot be read
@@ -329,10 +329,12 @@ class WatchLoop:
         if right and seconds is not None:
             self._last = TimedSave(number, seconds)
         yield CheckEnd(sentence, right, _has_outcome(findings), seconds if right else None)
-        self._checks.prepare()  # the slow start must not delay the next save
+        if not once:  # the slow start must not delay the next save
+            self._checks.prepare()
         if compiled:
             yield from derived_reports(self._checks.compiled(stop, listing=True), request.capability)
-            self._checks.prepare()
+            if not once:
+                self._checks.prepare()
         if not _launched(findings):
             return
         with suppress(Refused):  # the test run has already reported it
