@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 import pytest_textual_snapshot
@@ -26,13 +27,18 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame.loaded_recording import Recording, named
 
 _parsed: dict[object, list[RuleSet]] = {}
+_variables = WeakKeyDictionary[Stylesheet, tuple[dict[str, str] | None, frozenset[tuple[str, str]]]]()
 _parse = Stylesheet._parse_rules
 _render_update = Compositor.render_update
 
 
 def _parsed_once(self: Stylesheet, css: str, read_from: tuple[str, str], *more: object, **named: object) -> list[RuleSet]:
     """Parse each style sheet once; parsing takes a fifth of the start of an application."""
-    key = (frozenset(self._variables.items()), css, read_from, more, frozenset(named.items()))
+    known, variables = _variables.get(self, (None, frozenset()))
+    if known is not self._variables:
+        variables = frozenset(self._variables.items())
+        _variables[self] = self._variables, variables
+    key = (variables, css, read_from, more, *named.values())
     if key not in _parsed:
         _parsed[key] = _parse(self, css, read_from, *more, **named)  # type: ignore[arg-type]
     return _parsed[key]

@@ -135,6 +135,8 @@ async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp,
         assert any(w.startswith("Run: ") for w in words)
         assert len(set(words)) == len(words), "a key with two names is one command"
         assert not any(w.startswith("Cancel: ") for w in words)
+        assert savable(screen.model, screen.table()) == ["screen-svg", "screen-text"], "before any run only the screen"
+        assert "Save the screen as text" in words and "Save the table as Markdown" not in words
         await proceed(pilot, "ctrl+p")
         await pilot.press(*"kernel: serial", "enter")
         await until(pilot, lambda: screen.draft.kernel.id == "serial")
@@ -280,10 +282,3 @@ async def test_the_whole_path_is_on_the_screen(replay_of: Replay) -> None:
         assert "Saved" in rows and str(path) in "".join(rows)
         await pilot.press("question_mark")
         await until(pilot, lambda: "Saved" not in screen_text(app) and "▏" not in screen_text(app))  # it covers no dialog
-
-
-async def test_before_any_run_only_the_screen_can_be_saved(dashboard: FwtuiApp) -> None:
-    async with opened(dashboard):
-        assert savable(screen_of(dashboard, Frame).model, screen_of(dashboard, Frame).table()) == ["screen-svg", "screen-text"]
-        words = [command.title for command in screen_of(dashboard, Frame).commands()]
-        assert "Save the screen as text" in words and "Save the table as Markdown" not in words

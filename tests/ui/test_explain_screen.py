@@ -61,15 +61,19 @@ def test_the_roof_of_memory_begins_at_the_axis() -> None:
     assert all(x > low for series in drawn.series if not series.limit for x in series.xs if x is not None)
 
 
-async def test_v_shows_one_panel_after_the_other(replay_of: Replay) -> None:
+async def test_v_shows_one_panel_after_the_other_and_the_cursor_reads_curves(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with opened(app) as pilot:
         every = await shown(pilot, "4")
+        assert "50.0 % 32/64 warps" in every and "256 threads · 40 registers/thread" in every and "compiled:" not in every
         words_of = {"roofline": "ROOFLINE", "ledger": "SPEED OF LIGHT", "occupancy": "OCCUPANCY  ", "warps": "WARP STALL REASONS"}
         for panel, words in words_of.items():
             text = await shown(pilot, "v")
             assert words in text and f" {TITLES[panel]} " in text
             assert sum(other in text for other in ("ROOFLINE", "SPEED OF LIGHT  ", "OCCUPANCY  ", "WARP STALL REASONS")) == 1
+            if panel == "occupancy":
+                assert all(f"compiled: {value}" in text for value in ("40", "256", "12 KiB"))
+                assert "registers/thread 255" in await shown(pilot, "x", "end") and "255" not in await shown(pilot, "escape")
         assert await shown(pilot, "v") == every
         await pilot.resize_terminal(*NARROW)
         seen = [await shown(pilot), await shown(pilot, "v"), await shown(pilot, "v")]
@@ -148,16 +152,6 @@ async def test_an_occupancy_names_its_part_and_a_full_one_is_not_limited_on_both
         assert re.fullmatch(r" PER-PHASE TIMES bound by {9,}sum 32.5 ms, timers included +time +share *", head)
         text = await shown(pilot, "4")
         assert re.search(r"limiter +not limited", text) and re.search(r"achieved .*96.0 % this function", text)
-
-
-async def test_the_curves_of_the_occupancy_are_read_with_the_cursor(replay_of: Replay) -> None:
-    async with opened(replay_of(scenes.gpu_session())) as pilot:
-        text = await shown(pilot, "4")
-        assert "50.0 % 32/64 warps" in text and "256 threads · 40 registers/thread" in text and "compiled:" not in text
-        text = await shown(pilot, "v", "v", "v")
-        assert all(f"compiled: {value}" in text for value in ("40", "256", "12 KiB"))
-        text = await shown(pilot, "x", "end")
-        assert "registers/thread 255   ① occupancy 12.5 %" in text or "registers/thread 255" in text
 
 
 def test_the_roofline_of_one_gpu_has_no_runs_of_another() -> None:

@@ -246,10 +246,20 @@ def value(app: FwtuiApp, name: str) -> str:
     return app.screen.query_one(f"#field-{name}", Input).value
 
 
-async def test_typed_text_stays_in_order_during_slow_validation(dashboard: FwtuiApp) -> None:
+async def test_typed_text_stays_in_order_and_survives_the_detection_of_gpus(dashboard: FwtuiApp) -> None:
     async with opened(dashboard) as pilot:
-        await burst(pilot, ["e", "tab"])
-        draft = dashboard.screen.query_one(ExperimentForm).draft
+        await burst(pilot, ["e"])
+        dashboard.post_message(key("tab"))
+        while not len(dashboard.inputs):
+            await asyncio.sleep(0)
+        dashboard.inputs.key_since -= 2  # seconds in which other programs had the processor
+        await burst(pilot, ["4"])
+        assert value(dashboard, "n") == "5124", "slow keys are awaited"
+        form = dashboard.screen.query_one(ExperimentForm)
+        dashboard.screen.query_one("#field-n", Input).value = "64"
+        form.sync()  # as when the GPUs are known, and before the form has heard of the key
+        assert value(dashboard, "n") == "64" == form.draft.text("n")
+        draft = form.draft
         looked = draft.errors
         draft.errors = lambda: (time.sleep(0.02), looked())[1]  # type: ignore[method-assign]
         for typed in ("2048", "/tmp/graph.gr"):
@@ -286,22 +296,7 @@ async def test_the_palette_takes_what_was_typed_and_old_messages_go() -> None:
         assert "space Pause" in await go(pilot, "space") and "space Play" in await go(pilot, "space")
 
 
-async def test_slow_keys_are_awaited_and_typed_text_survives_the_detection_of_gpus(dashboard: FwtuiApp) -> None:
-    async with opened(dashboard) as pilot:
-        await burst(pilot, ["e"])
-        dashboard.post_message(key("tab"))
-        while not len(dashboard.inputs):
-            await asyncio.sleep(0)
-        dashboard.inputs.key_since -= 2  # seconds in which other programs had the processor
-        await burst(pilot, ["4"])
-        assert value(dashboard, "n") == "5124"
-        form = dashboard.screen.query_one(ExperimentForm)
-        dashboard.screen.query_one("#field-n", Input).value = "64"
-        form.sync()  # as when the GPUs are known, and before the form has heard of the key
-        assert value(dashboard, "n") == "64" == form.draft.text("n")
-
-
-async def test_a_stuck_widget_is_awaited_once(dashboard: FwtuiApp) -> None:
+async def test_a_stuck_widget_is_awaited_once_and_a_key_after_a_dialogs_answer_counts(dashboard: FwtuiApp) -> None:
     free = asyncio.Event()
     async with opened(dashboard) as pilot:
         stuck = dashboard.focused or dashboard.screen
@@ -316,10 +311,6 @@ async def test_a_stuck_widget_is_awaited_once(dashboard: FwtuiApp) -> None:
         assert waiting == 0
         await burst(pilot, ["down"])
         assert dashboard.inputs.stuck is None
-
-
-async def test_a_key_that_is_pressed_once_a_dialog_has_answered_counts(dashboard: FwtuiApp) -> None:
-    async with opened(dashboard) as pilot:
         asked = PromptScreen("What?")
         dashboard.push_screen(asked)
         await pilot.press("a")

@@ -247,16 +247,6 @@ class TestOpening:
             await until(pilot, lambda: isinstance(app.screen, Frame))
             assert playback_of(app).recording.session.complete
 
-    async def test_a_session_may_be_read_before_its_progress_bar_appears(self, replay_of: Replay, tmp_path: Path) -> None:
-        path = write_session(tmp_path / "big.fwt.jsonl", scenes.gpu_session())
-        app = replay_of(scenes.cpu_session())
-        async with opened(app) as pilot:
-            before = await keyed(pilot)
-            waiting = ReadingScreen(app, path, lambda reading: None)
-            app.push_screen(waiting)
-            waiting.dismiss(None)
-            assert await keyed(pilot) == before
-
     async def test_giving_up_ends_the_reading_and_the_program(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         slow = Slow(monkeypatch)
         path = write_session(tmp_path / "big.fwt.jsonl", scenes.cpu_session())
@@ -268,13 +258,19 @@ class TestOpening:
             await until(pilot, lambda: app.return_code is not None)
         assert app.return_code == 0 and app.refusal is None and app.view is None
 
-    async def test_giving_up_over_a_replay_goes_back_to_it(
+    async def test_a_session_read_before_its_progress_bar_appears_and_one_given_up_go_back_to_the_replay(
         self, replay_of: Replay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        slow = Slow(monkeypatch)
+        path = write_session(tmp_path / "big.fwt.jsonl", scenes.gpu_session())
         app = replay_of(scenes.cpu_session())
         async with opened(app) as pilot:
-            app.open(write_session(tmp_path / "big.fwt.jsonl", scenes.gpu_session()))
+            before = await keyed(pilot)
+            waiting = ReadingScreen(app, path, lambda reading: None)
+            app.push_screen(waiting)
+            waiting.dismiss(None)
+            assert await keyed(pilot) == before
+            slow = Slow(monkeypatch)
+            app.open(path)
             await until(pilot, lambda: isinstance(app.screen, ReadingScreen))
             await pilot.press("q")
             slow.gone_on.set()

@@ -77,7 +77,7 @@ class TestMatrix:
         assert owners(shown._replace(sent=None), 4) == [0, 1, 0, 1]
         assert owners(shown, 4) == [1, 1, 0, 1]
 
-    @pytest.mark.parametrize("plain", [False, True])
+    @pytest.mark.parametrize("plain", [pytest.param(False, marks=pytest.mark.slow), True])
     async def test_a_legend_names_the_sender(self, plain: bool, replay_of: Replay, monkeypatch: pytest.MonkeyPatch) -> None:
         if plain:
             monkeypatch.setenv("NO_COLOR", "1")

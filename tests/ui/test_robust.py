@@ -70,14 +70,6 @@ def test_a_paste_is_cut_off_and_the_keys_after_it_are_keys(size: int) -> None:
     assert isinstance(told[0], Paste) and len(told[0].text) == min(size, MAX_PASTE + 1)
 
 
-async def test_the_size_of_the_screen_is_bounded(dashboard: FwtuiApp) -> None:
-    async with opened(dashboard) as pilot:
-        for size, bounds in (((9_999_999, 30), (1000, 30)), ((120, 9_999_999), (120, 300)), ((0, -5), (1, 1))):
-            dashboard.post_message(Resize(Size(*size), Size(*size)))
-            await pilot.pause(0.1)
-            assert dashboard.size == dashboard.screen.size == bounds
-
-
 @pytest.mark.parametrize("door", ["environment", "terminal"])
 def test_the_first_size_is_bounded(monkeypatch: pytest.MonkeyPatch, door: str) -> None:
     if door == "environment":
@@ -157,7 +149,9 @@ def test_a_picture_that_cannot_be_written_is_one_sentence(tmp_path: Path, capsys
     assert [found.name for found in tmp_path.iterdir()] == ["synthetic.fwt.jsonl"]
 
 
-async def test_sizes_that_follow_each_other_at_once_settle(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_sizes_that_follow_each_other_at_once_settle_and_are_bounded(
+    dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with opened(dashboard) as pilot:
         laid_out: list[Size] = []
         before = Screen._screen_resized
@@ -171,6 +165,10 @@ async def test_sizes_that_follow_each_other_at_once_settle(dashboard: FwtuiApp, 
             for _ in range(10):
                 await pilot.pause()
             assert len(laid_out) < 10 and dashboard.screen.size == WIDE, "they make each other again"
+        for (width, height), bounds in (((9_999_999, 30), (1000, 30)), ((120, 9_999_999), (120, 300)), ((0, -5), (1, 1))):
+            dashboard.post_message(Resize(Size(width, height), Size(width, height)))
+            await pilot.pause(0.1)
+            assert dashboard.size == dashboard.screen.size == bounds
 
 
 MARKUP = [
@@ -329,17 +327,15 @@ def test_the_details_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [unwritable.write(error) for error in (ValueError(), Refused("a sentence"))] == ["ValueError", "a sentence"]
 
 
-async def test_a_press_on_a_removed_widget_does_nothing(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_press_on_a_removed_widget_and_an_update_of_a_removed_screen_do_nothing(
+    dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with opened(dashboard) as pilot:
-        monkeypatch.setattr(dashboard.screen, "get_widget_and_offset_at", lambda x, y: (Static("removed"), Offset(0, 0)))
-        await dashboard.on_event(MouseDown(None, 20, 10, 0, 0, 1, False, False, False))
-        await pilot.pause()
-        assert dashboard.is_running and dashboard.return_code is None
-
-
-async def test_a_removed_screen_is_not_updated(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=WIDE) as pilot:
+        with monkeypatch.context() as patch:
+            patch.setattr(dashboard.screen, "get_widget_and_offset_at", lambda x, y: (Static("removed"), Offset(0, 0)))
+            await dashboard.on_event(MouseDown(None, 20, 10, 0, 0, 1, False, False, False))
         await go(pilot)
+        assert dashboard.is_running and dashboard.return_code is None
         screen, mode = dashboard.screen, dashboard.current_mode
         assert isinstance(screen, RunScreen)
         await go(pilot, "3")

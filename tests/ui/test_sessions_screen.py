@@ -146,11 +146,17 @@ async def test_the_arrows_move_the_mark_however_late_the_sessions_are_found(
         assert "enter Replay" in shown.splitlines()[-1]
 
 
-async def test_a_session_is_deleted_after_a_question(own: Path, replay_of: Replay) -> None:
+async def test_own_sessions_are_deleted_after_a_question_and_impossible_deletions_are_refused(
+    own: Path, replay_of: Replay
+) -> None:
     app = replay_of(scenes.gpu_session())
     path = own / f"20250102-cpu{SUFFIX}"
     async with opened(app) as pilot:
         await settle(pilot, "7")
+        await mark(pilot, "shipped-gpu")
+        assert screen_of(app, SessionsScreen).check_action("delete", ()) is False
+        await settle(pilot, "d")
+        assert len(names(app)) == 4
         await mark(pilot, "20250102-cpu")
         shown = await keyed(pilot, "d")
         assert "Delete 20250102-cpu?" in shown and "cannot be restored" in shown
@@ -159,21 +165,11 @@ async def test_a_session_is_deleted_after_a_question(own: Path, replay_of: Repla
         await press(pilot, "d")
         assert "20250102-cpu was deleted" in await settled(pilot, "enter")
         assert not path.exists() and names(app) == ["20250103-cut", "shipped-gpu", "broken"]
-
-
-async def test_impossible_deletions_are_refused_and_change_nothing(own: Path, replay_of: Replay) -> None:
-    app = replay_of(scenes.gpu_session())
-    async with opened(app) as pilot:
-        await settle(pilot, "7")
-        await mark(pilot, "shipped-gpu")
-        assert screen_of(app, SessionsScreen).check_action("delete", ()) is False
-        await settle(pilot, "d")
-        assert len(names(app)) == 4
-        await mark(pilot, "20250102-cpu")
-        os.unlink(own / f"20250102-cpu{SUFFIX}")
+        await mark(pilot, "broken")
+        os.unlink(own / f"broken{SUFFIX}")
         await press(pilot, "d")
         assert "no such file or directory" in await settled(pilot, "enter")
-        assert len(names(app)) == 3
+        assert len(names(app)) == 2
         await mark(pilot, "20250103-cut")
         await settle(pilot, "B")
         await until(pilot, lambda: isinstance(app.screen, CompareScreen) and "of 20250103-cut" in screen_text(app))

@@ -232,7 +232,7 @@ def test_the_strip_shows_mean_and_max_of_an_ended_run() -> None:
     )
 
 
-async def test_tracks_are_there_at_once_and_cursor_and_mouse_say_when_and_how_much(replay_of: Replay) -> None:
+async def test_tracks_are_read_with_cursor_and_mouse_zoomed_and_chosen(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with opened(app, "5") as pilot:
         text = await shown(pilot)
@@ -275,11 +275,7 @@ async def test_tracks_are_there_at_once_and_cursor_and_mouse_say_when_and_how_mu
         await press(pilot)
         assert chart.window.end - chart.window.start < end - start
         assert chart.window.start <= chart.at <= chart.window.end
-
-
-async def test_zoom_goes_nearer_wider_and_back_and_series_are_chosen(replay_of: Replay) -> None:
-    app = replay_of(scenes.gpu_session())
-    async with opened(app, "5") as pilot:
+        await press(pilot, "escape", "0", "escape")
         whole = app.screen.query_one(TrackChart).window
         text = await shown(pilot, "plus", "plus")
         assert "5.00 s wide" in text or "10.0 s wide" in text

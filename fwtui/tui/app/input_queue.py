@@ -33,8 +33,8 @@ class InputQueue:
     """The order of inputs, which Textual 8.2 does not preserve: a key bubbles up before its binding acts on the focused widget.
 
     In a burst of keys on a busy machine, letters would overtake an earlier backspace, or go to the field before an earlier tab
-    (tests/ui/test_keys.py, test_nothing_is_scrambled_while_what_was_typed_is_looked_at and
-    test_keys_go_where_those_before_them_have_led).
+    (tests/ui/test_keys.py, test_typed_text_stays_in_order_and_survives_the_detection_of_gpus and
+    test_queued_keys_go_to_the_widget_that_earlier_keys_focused).
     """
 
     def __init__(self, app: App[Any], deliver: Callable[[Event], Awaitable[None]]):

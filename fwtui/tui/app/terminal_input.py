@@ -59,7 +59,7 @@ class InputThread(Driver):
     """A driver whose input thread decodes any bytes, sleeps while there is no input, and waits while the queue is full.
 
     Textual's threads end at the first byte that is not UTF-8 (tests/faults/test_terminal.py,
-    test_a_dashboard_that_is_stopped_goes_on_where_it_was), and wake up ten times a second.
+    test_a_stopped_dashboard_continues), and wake up ten times a second.
     """
 
     def __init__(self, app: App[Any], **named: Any) -> None:

@@ -31,7 +31,7 @@ class KeyFooter(Footer):
     """Textual's footer, rebuilt only if the keys have changed, and without references to removed keys.
 
     Textual 8.2 holds a reference to each key, and rebuilds the footer whenever the focus moves
-    (tests/ui/test_cost.py, test_keys_that_are_no_longer_named_are_let_go).
+    (tests/ui/test_cost.py, test_removed_key_labels_are_freed).
     """
 
     DEFAULT_CSS = """
