@@ -125,7 +125,7 @@ def test_a_kernel_that_always_wins_has_no_break_even() -> None:
     assert best(Model(), []) == ""
 
 
-def test_the_command_prints_cells_findings_and_skipped_cells_also_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_cells_findings_and_skipped_cells(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["-k", "serial,tiled-cpu", "-n", "16..32", "--tile", "7", "--repeats", "2", "--telemetry-hz", "0"]
     assert main(["sweep", *asked]) == 0
     out = capsys.readouterr().out
@@ -134,11 +134,6 @@ def test_the_command_prints_cells_findings_and_skipped_cells_also_as_json(capsys
     assert out.count("serial ") >= 2 and "verified" in out
     assert main(["sweep", "-k", "serial", "-n", "30000,40000", "--within", "1", "--telemetry-hz", "0"]) == 1
     assert "skipped: n 30000: expected to take" in capsys.readouterr().out
-    assert main(["sweep", "-k", "serial", "-n", "8,16", "--repeats", "2", "--telemetry-hz", "0", "--json"]) == 0
-    *cells, last = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [cell["at"] for cell in cells] == [{"kernel": "serial", "n": "8"}, {"kernel": "serial", "n": "16"}]
-    assert all(cell["verified"] and cell["seconds"] > 0 for cell in cells)
-    assert last["findings"]["fits"] == {}
 
 
 def test_a_question_fills_in_missing_axes() -> None:
@@ -149,11 +144,16 @@ def test_a_question_fills_in_missing_axes() -> None:
     assert base.kernel == "tiled-cpu" and len(next(axis for axis in axes if axis.name == "density").values) == 7
 
 
-def test_the_command_continues_a_recorded_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_a_sweep_as_json_and_continues_a_recorded_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     asked = ["sweep", "-k", "serial", "--repeats", "2", "--telemetry-hz", "0"]
     first, second = tmp_path / "first.fwt.jsonl", tmp_path / "second.fwt.jsonl"
-    assert main([*asked, "-n", "8,16", "--record", str(first)]) == 0
-    capsys.readouterr()
+    assert main([*asked, "-n", "8,16", "--record", str(first), "--json"]) == 0
+    *cells, last = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [cell["at"] for cell in cells] == [{"kernel": "serial", "n": "8"}, {"kernel": "serial", "n": "16"}]
+    assert all(cell["verified"] and cell["seconds"] > 0 for cell in cells)
+    assert last["findings"]["fits"] == {}
     assert main([*asked, "-n", "8,16,24,32", "--record", str(second), "--resume", str(first)]) == 0
     out = capsys.readouterr().out
     assert len(load_model(second)[0].runs) == 2 and "Fastest at n = 32" in out

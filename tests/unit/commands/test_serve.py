@@ -103,28 +103,6 @@ async def shown(visit: Any, words: bytes) -> None:
             seen += await visit.receive_bytes()
 
 
-async def visits(address: str, server: psutil.Process) -> None:
-    async with aiohttp.ClientSession() as client:
-        async with client.get(address) as answer:
-            assert answer.status == 200 and "default-src 'self'" in answer.headers["Content-Security-Policy"]
-        async with visiting(address) as first:
-            (visitor,) = server.children(recursive=True)
-            assert visitor.cmdline()[3:6] == ["fwtui", "dashboard", "--read-only"], "no shell in between"
-            visitor.kill()
-            await ended(first)
-        async with visiting(address):
-            server.terminate()
-            async with asyncio.timeout(WAIT):
-                while server.status() != psutil.STATUS_ZOMBIE:
-                    await asyncio.sleep(0.05)
-        assert not [one for one in psutil.process_iter(["ppid"]) if one.info["ppid"] == server.pid]
-
-
-def test_a_visitor_gets_a_process_that_ends_with_the_visit_and_with_the_server() -> None:
-    with serving("lecture-tiles") as (address, server):
-        asyncio.run(visits(address, server))
-
-
 def status_of(address: str, request: bytes) -> int:
     """Return the status that the server answers to any bytes; 0 if nothing."""
     where = urlsplit(address)
@@ -174,17 +152,31 @@ def test_requests_of_strangers_do_no_harm() -> None:
 @pytest.mark.parametrize(
     "messages", [ODD_MESSAGES[:1], pytest.param(ODD_MESSAGES[1:], marks=pytest.mark.slow)], ids=["one", "others"]
 )
-def test_an_odd_message_ends_its_visit_alone(messages: tuple[str, ...]) -> None:
+def test_a_visitors_process_ends_with_the_visit_and_the_server_and_an_odd_message_ends_its_visit_alone(
+    messages: tuple[str, ...],
+) -> None:
     async def visit(address: str, server: psutil.Process) -> None:
         async with aiohttp.ClientSession() as client:
+            async with client.get(address) as answer:
+                assert answer.status == 200 and "default-src 'self'" in answer.headers["Content-Security-Policy"]
             for message in messages:
                 async with client.ws_connect(f"{address}ws") as odd:
                     await odd.send_str(message)
                     await ended(odd)
                 await processes(server, 0)
-        async with visiting(address) as other:
-            await other.send_str('["stdin", "?"]')
-            await shown(other, b"Keys and glossary")
+            async with visiting(address) as first:
+                (visitor,) = server.children(recursive=True)
+                assert visitor.cmdline()[3:6] == ["fwtui", "dashboard", "--read-only"], "no shell in between"
+                visitor.kill()
+                await ended(first)
+            async with visiting(address) as other:
+                await other.send_str('["stdin", "?"]')
+                await shown(other, b"Keys and glossary")
+                server.terminate()
+                async with asyncio.timeout(WAIT):
+                    while server.status() != psutil.STATUS_ZOMBIE:
+                        await asyncio.sleep(0.05)
+            assert not [one for one in psutil.process_iter(["ppid"]) if one.info["ppid"] == server.pid]
 
     with serving("lecture-tiles") as (address, server):
         asyncio.run(visit(address, server))

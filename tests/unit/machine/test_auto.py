@@ -11,7 +11,6 @@ import msgspec
 import pytest
 from builders import run_started
 from pretending import Pretend
-from processes import fwtui
 
 from fwtui.__main__ import main
 from fwtui.campaigns.tuning import Problem, Tuner, next_config
@@ -246,10 +245,9 @@ def test_a_run_marks_the_choice_of_auto(
     tmp_path: Path, own_cache: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", own_cache)
-    words = ("-k", "auto", "-n", "64", "--repeats", "2", "--telemetry-hz", "0", "--record", "auto.fwt.jsonl")
-    done = fwtui(tmp_path, "run", "--json", *words)
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    words = ("-k", "auto", "-n", "64", "--repeats", "2", "--telemetry-hz", "0", "--record", str(tmp_path / "auto.fwt.jsonl"))
+    assert main(["run", "--json", *words]) == 0
+    told = json.loads(capsys.readouterr().out)
     assert (told["kernel"], told["auto"], told["verified"]) == (in_order("cpu", "float32")[0].id, KNOWN, True)
     assert main(["replay", "--table", str(tmp_path / "auto.fwt.jsonl")]) == 0
     assert f"{TILED.id} (auto)" in capsys.readouterr().out
