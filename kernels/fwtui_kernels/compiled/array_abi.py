@@ -1,6 +1,6 @@
 """The calling convention of numba's compiled code for arrays, on CPUs and GPUs.
 
-Numba does not document it, so tests/unit/kernels/test_array_abi.py compiles probes that check the position of each word.
+Numba does not document it, so tests/unit/kernels/test_numba_internals.py compiles probes that check the position of each word.
 """
 
 from __future__ import annotations

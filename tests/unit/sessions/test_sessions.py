@@ -1,16 +1,19 @@
-"""Session files, plain or compressed by gzip: read and checked."""
+"""Session files, plain or compressed by gzip: read, checked, and as the specification of the format says."""
 
 import gzip
 import io
 import random
+import re
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from builders import header
 from pretending import Pretend
+from processes import DATA
 from recorded_sessions import GOLDEN
 from session_lines import HEADER, notice, record
 
@@ -18,8 +21,8 @@ from fwtui.__main__ import main
 from fwtui.commands.check import check
 from fwtui.common.errors import Refused
 from fwtui.sessions import reader
-from fwtui.sessions.folders import PACKED, files_in, own_folder
-from fwtui.sessions.library import delete
+from fwtui.sessions.folders import PACKED, SUFFIX, files_in, own_folder, shipped_folder
+from fwtui.sessions.library import delete, model_of
 from fwtui.sessions.reader import WATCHED, Condition, SessionFile, TooNew, load, open_session
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
@@ -243,3 +246,32 @@ def test_a_packed_session_without_a_header_is_not_a_session(packed: Path, kept: 
     packed.write_bytes(packed.read_bytes()[:kept])
     with pytest.raises(Refused, match="is not a fwtui session"):
         reader.load(packed)
+
+
+def test_every_version_has_its_golden_file() -> None:
+    names = {path.name for path in DATA.glob(f"golden-v*{SUFFIX}")}
+    assert {f"golden-v{version}{SUFFIX}" for version in range(1, events.VERSION + 1)} <= names
+    for name in names:
+        assert load(DATA / name).complete
+
+
+@pytest.mark.parametrize("pandas", ["pandas", ""], ids=["pandas", "what stands for it"])
+def test_the_readme_reads_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pandas: str) -> None:
+    pd = pytest.importorskip(pandas) if pandas else MagicMock()
+    (block,) = re.findall(r"```python\n(.*?)```", (shipped_folder() / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert len(block.splitlines()) <= 12
+    path = shipped_folder() / f"lecture-tiles{PACKED}"
+    (tmp_path / "a.fwt.jsonl").write_bytes(gzip.decompress(path.read_bytes()) + b'{"kind":"torn')
+    monkeypatch.chdir(tmp_path)
+    printed: list[Any] = []
+    exec(block.replace("import pandas as pd\n", ""), {"pd": pd, "print": printed.append})  # noqa: S102  (our own README)
+    runs = model_of(load(path).lines).runs.values()
+    if pandas:
+        assert dict(printed[0]) == {run.id: run.n**3 / run.done.median for run in runs if run.done and run.done.median}
+    else:
+        planned, done, phases, *_ = (call.args[0] for call in pd.DataFrame.call_args_list)
+        assert [(row["run"], row["n"]) for row in planned] == [(run.id, run.n) for run in runs]
+        assert [row["median"] for row in done] == [run.done.median for run in runs if run.done]
+        assert [(row["run"], row["phase"], row["seconds"]) for row in phases] == [
+            (run.id, part.key, part.seconds) for run in runs for part in run.phases
+        ]

@@ -1,4 +1,4 @@
-"""The model: the same after live, replay and any seeking, for all events."""
+"""The model: the same after live, replay and any seeking, for all events; and means of telemetry over a time window."""
 
 import runpy
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import codec, events
 from fwtui.stream.codec import Unknown
-from fwtui.stream.model import Model, ModelLimits, merged
+from fwtui.stream.model import Model, ModelLimits, averaged_within, merged
 from fwtui.stream.run import MAX_GATHERED, MAX_OPS, MAX_PHASES, Run
 from fwtui.stream.stages import STAGES
 
@@ -421,3 +421,11 @@ def test_a_long_session_costs_few_saved_states_and_versions() -> None:
     apply_all(state, [*begun, *late])
     assert len({id(run) for saved in state.checkpoints for run in saved.runs}) < 2000
     assert [run.progress for run in state.runs.values()] == sorted(late[-100:], key=lambda event: event.run)
+
+
+def test_an_average_that_began_before_the_window_does_not_count() -> None:
+    slow = [events.Telemetry(t=float(t), sm_occupancy=t / 10, gpu_clock_mhz=100.0 * t) for t in (1, 2, 3)]
+    assert averaged_within(slow, "sm_occupancy", 1.5, 3.5) == [0.3], "at 1 Hz, the reading at 2 s begins at 1 s"
+    assert averaged_within(slow, "gpu_clock_mhz", 1.5, 3.5) == [200.0, 300.0], "a clock is no average"
+    quick = [events.Telemetry(t=t / 10, sm_occupancy=t / 100) for t in range(10)]
+    assert averaged_within(quick, "sm_occupancy", 0.45, 0.85) == [0.07, 0.08]
