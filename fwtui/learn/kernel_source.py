@@ -137,9 +137,8 @@ def _modules(begin: str) -> Iterator[str]:
 @cache  # most kernels share modules
 def _imported(module: str) -> tuple[str, ...]:
     imports = (node for node in ast.walk(_parsed(module)) if isinstance(node, ast.ImportFrom) and node.module is not None)
-    own = [node for node in imports if str(node.module).partition(".")[0] == "fwtui_kernels"]
-    names = [name for node in own for name in (str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names))]
-    return tuple(name for name in names if _path(name).is_file())
+    names = [name for node in imports for name in (str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names))]
+    return tuple(name for name in names if name.startswith("fwtui_kernels.") and _path(name).is_file())
 
 
 def _path(module: str) -> Path:

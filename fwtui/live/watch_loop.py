@@ -236,13 +236,8 @@ class CheckProcesses:
 
     def __init__(self, request: WatchRequest):
         self._request = request
-        self._test = KernelTestRequest(
-            kernel=request.name,
-            path=str(request.path),
-            device=request.device,
-            tile=request.tile,
-            sizes=(request.n,) if request.n else (),
-        )
+        path, sizes = str(request.path), (request.n,) if request.n else ()
+        self._test = KernelTestRequest(kernel=request.name, path=path, device=request.device, tile=request.tile, sizes=sizes)
         self._compilers = Supervised(compiler)
         self._trials = Supervised(lambda: KernelTestProcess(request.device))
 
