@@ -103,9 +103,9 @@ async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp) ->
 async def test_the_answer_to_a_question_is_hidden_until_it_is_revealed(lecture: FwtuiApp) -> None:
     async with opened(lecture) as pilot:
         for presented, marker, giveaway in ((False, 3, "90.3 %"), (True, 6, "8.0"), (True, 7, "92.7 %")):
-            asked = await at(pilot, marker, *(["P"] if presented else []))
-            assert ("What" in asked or "How" in asked or "Which" in asked) and giveaway not in asked
-            assert giveaway in await at(pilot, marker, "exclamation_mark") and not lecture.screen.query(".-veiled")
+            before, asked = await at(pilot, marker - 1, *(["P"] if presented else [])), await at(pilot, marker)
+            assert ("What" in asked or "How" in asked or "Which" in asked) and giveaway not in before + asked
+            assert giveaway in await at(pilot, marker, "exclamation_mark") and not lecture.screen.query(".-pointed.-veiled")
             await pilot.press(*(["escape"] if presented else []))
 
 

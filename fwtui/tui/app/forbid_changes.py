@@ -10,11 +10,8 @@ from collections.abc import Sequence
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _FILES = {f"os.{name}" for name in ("chflags", "chmod", "chown", "link", "mkdir", "remove", "rename", "rmdir", "symlink")}
 _FILES |= {f"os.{name}" for name in ("setxattr", "removexattr", "truncate", "utime")}
-_PROGRAMS = {
-    "subprocess.Popen",
-    "pty.spawn",
-    *(f"os.{name}" for name in ("exec", "fork", "forkpty", "posix_spawn", "spawn", "system")),
-}
+_PROGRAMS = {"subprocess.Popen", "pty.spawn"}
+_PROGRAMS |= {f"os.{name}" for name in ("exec", "fork", "forkpty", "posix_spawn", "spawn", "system")}
 _OUTSIDE = {"socket.connect", "socket.bind", "os.kill", "os.killpg"}
 
 

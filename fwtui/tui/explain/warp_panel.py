@@ -143,10 +143,7 @@ class WarpHead(TextPanel[WarpSubject | None]):
     def draw(self, subject: WarpSubject, width: int) -> Sequence[Content]:
         if subject.samples is None:
             return [HEAD, *line((_nothing(subject.run), MUTED)).wrap(width)]
-        rows = [
-            line(HEAD, (f"run {subject.run.id}  {subject.title}", STRONG)),
-            *line((subject.stall_text, STRONG)).wrap(width),
-        ]
+        rows = [line(HEAD, (f"run {subject.run.id}  {subject.title}", STRONG)), *line((subject.stall_text, STRONG)).wrap(width)]
         named: list[Content] = []
         for name, share in percentages(subject.samples.reasons, MAX_REASONS).items():
             letter, colour = SIGNS.get(name, OTHERS)

@@ -203,10 +203,7 @@ def _warps(model: Model, runs: Iterable[Run]) -> Iterator[FilmWarps]:
 def _left_out(session: LoadedSession, runs: Sequence[Run]) -> Iterator[str]:
     markers = sum(isinstance(line.event, events.Marker) for line in session.lines)
     sampled = sum(bool(run.warps) for run in runs)
-    for there, most, what in (
-        (len(runs), MAX_RUNS, "runs"),
-        (markers, MAX_STOPS, "markers"),
-        (sampled, MAX_SAMPLED, "runs with PC samples"),
-    ):
+    limits = ((len(runs), MAX_RUNS, "runs"), (markers, MAX_STOPS, "markers"), (sampled, MAX_SAMPLED, "runs with PC samples"))
+    for there, most, what in limits:
         if there > most:
             yield f"the first {most:,} of {there:,} {what}"

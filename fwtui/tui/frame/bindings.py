@@ -40,7 +40,7 @@ _nothing_to_point_at = require(
 _arrows_taken = require(
     lambda screen: screen.view.presenting or not isinstance(screen.focused, Arrowed | Input | OptionList | Select), ""
 )
-_nothing_to_scroll = require(
+_no_panel = require(
     lambda screen: screen.view.presenting or (screen.panel() is not None and not isinstance(screen.focused, OptionList)), ""
 )
 
@@ -124,10 +124,8 @@ COMMON = (
     ),
     look("q", "close", "Back", "back to the dashboard; runs there have continued", belongs=over_another, deliberate=True),
     look("escape", "back", "Back", "leave a field, return to the newest run or first screen, or leave a replay", _no_way),
-    hidden_look("pageup", "scroll_panel(-1)", "Panel up", "scroll a panel up", _nothing_to_scroll, "panel.up", priority=True),
-    hidden_look(
-        "pagedown", "scroll_panel(1)", "Panel down", "scroll a panel down", _nothing_to_scroll, "panel.down", priority=True
-    ),
+    hidden_look("pageup", "scroll_panel(-1)", "Panel up", "scroll a panel up", _no_panel, "panel.up", priority=True),
+    hidden_look("pagedown", "scroll_panel(1)", "Panel down", "scroll a panel down", _no_panel, "panel.down", priority=True),
     hidden_look("asterisk", "details", "Details", "the origin of each number: model, probe, GPM, counters; on and off"),
     hidden_look("P", "presenter", "Present", "large numbers, fewer panels, cue cards one by one; on and off"),
     hidden("y", "save", "Save", "save or copy the table, the results or the screen"),
@@ -150,9 +148,7 @@ TO_PLACES = tuple(
 )
 ELSEWHERE = (*TO_PLACES, *COMMON, LIMITS, COUNTERS, CLIMB, COURSE)
 NEXT_FIELD = hidden_look("tab", "app.focus_next", "Next", "to the next field; shift+tab: to the previous one", id="field.next")
-PALETTE = hidden_look(
-    "ctrl+p", "app.command_palette", "Palette", "kernels, sessions, pictures, themes", id="palette", priority=True
-)
+PALETTE = hidden_look("ctrl+p", "app.command_palette", "Palette", "panels, sessions, terms, themes", id="palette", priority=True)
 ANY_PLACE = Action("alt+digit", "", "Screen", key_display="alt+1 …", tooltip="to that screen, also while typing", shows=True)
 EVERYWHERE = (ANY_PLACE, NEXT_FIELD, PALETTE)
 OF_THE_APP = (

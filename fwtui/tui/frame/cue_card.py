@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from rich.segment import Segment
@@ -15,7 +16,7 @@ from fwtui.analysis.recorded_source import ADDED, REMOVED, SAME, SourceExcerpt, 
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.learn.questions import PANELS, SOURCE, Cue, QuestionAnswer, answer_of, cue_of, numbered, parse_guess, pick, verdict
-from fwtui.stream.events import Code, Source
+from fwtui.stream.events import Code, Marker, RunStarted, Source
 from fwtui.tui.explain.warp_panel import sampled
 from fwtui.tui.frame.base_screens import PlaceScreen
 from fwtui.tui.frame.dialogs import PromptScreen
@@ -25,6 +26,7 @@ from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, justify, line
 
 CHANGED = {ADDED: f"{STRONG} $text-success", REMOVED: "$text-error strike", SAME: ""}
 END = "End of the lecture"
+SPEEDUP = "speedup"  # the kind of question that a written answer about the median time answers too
 
 
 class Card(NamedTuple):
@@ -123,9 +125,21 @@ def show_card(screen: PlaceScreen) -> None:
     screen.query_one(CueCard).show(current_card)
     panel = current_card.cue.panel if current_card is not None else ""
     lit = [*screen.pointed(panel)]
-    kind = current_card.cue.kind if current_card is not None and current_card.answer is None else None
-    screen.sight.veil(screen.giveaways(kind.name) if kind is not None else ())
+    asked = current_card is not None and current_card.answer is None and current_card.cue.answered
+    cues = [*([current_card.cue] if asked and current_card is not None else []), *_later_questions(screen.view)]
+    kinds = [cue.kind.name if cue.kind is not None else SPEEDUP if cue.panel == "total" else "" for cue in cues]
+    seen = set() if asked else {part for one in lit for part in one.walk_children(with_self=True)}
+    screen.sight.veil([one for kind in kinds for one in screen.giveaways(kind) if one not in seen])
     screen.sight.point(panel, lit, playback is not None and playback.presenting and (playback.over or bool(lit)))
+
+
+def _later_questions(view: View) -> list[Cue]:
+    """Return the questions of later cue cards about the present run; none before it has a time, or away from a cue card."""
+    playback, run = view.playback, view.run if view.marker is not None else None
+    if playback is None or run is None or run.seconds is None or not playback.recording.marks.directed:
+        return []
+    rows = takewhile(lambda row: row.kind is not RunStarted, playback.player.lines[playback.player.index :])
+    return [cue for row in rows if row.kind is Marker and isinstance(row.event, Marker) and (cue := cue_of(row.event)).answered]
 
 
 def card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:

@@ -67,7 +67,7 @@ GLOSSARY = (
     ),
     (
         "per-phase times, phase",
-        "time of each part of a round: pivot, panels, remainder; from the instrumented repetition (Run, Compare)",
+        "time of pivot, panels and remainder in all rounds, from the instrumented repetition (Run, Compare)",
     ),
     ("pivot", "phase 1 of a round: the diagonal tile, which depends only on itself"),
     ("range proved by ...", "why no distance can overflow the data type"),
