@@ -76,12 +76,12 @@ def reason_of(run: Run, issued_per_second: float | None, samples: WarpSamples) -
 
 
 def by_samples(
-    sampled: WarpReason, counted: Bottleneck | None, counters: Mapping[str, float], evidence: Evidence | None
+    sampled: WarpReason, counted: Bottleneck | None, counters: Mapping[str, float], dram: tuple[float | None, str]
 ) -> Bottleneck:
     """Return the bottleneck that PC samples name.
 
     Warps that compute or wait for memory are bound by the unit that the counters show saturated. A wait for device memory is
-    latency unless DRAM is busy.
+    latency unless DRAM is busy: `dram` is the result of dram_share().
     """
     what, because, busy, source = sampled.resource, str(sampled), "", COUNTERS
     if counted is not None and max(counters.get(f"{unit}_share", 0.0) for unit in ("memory", "compute")) >= SATURATED_SHARE:
@@ -90,11 +90,10 @@ def by_samples(
         else:
             because = f"{sampled}; {counted}"
     elif what == MEMORY_LATENCY:
-        gpm = evidence.dram_utilisation if evidence is not None else None
-        dram, source = (gpm, GPM) if gpm is not None else (counters.get("dram_share"), COUNTERS)
-        if dram is not None:
-            busy = f"DRAM throughput {whole_percent(dram)} of peak"
-            what = "device memory" if dram >= BOTTLENECK_SHARE else what if dram >= MAX_IDLE_SHARE else "cache latency"
+        share, source = dram
+        if share is not None:
+            busy = f"DRAM throughput {whole_percent(share)} of peak"
+            what = "device memory" if share >= BOTTLENECK_SHARE else what if share >= MAX_IDLE_SHARE else "cache latency"
     known = busy or because != str(sampled)
     return Bottleneck(what, because, busy, sampled.place, source * bool(known), computes=sampled.computes)
 
@@ -103,6 +102,15 @@ def counters_of(run: Run, phase: str) -> Mapping[str, float]:
     """Return the hardware counters of the phase's kernel function; empty if none were read."""
     counted = of_phase(run.counted, phase)
     return counted.values if counted is not None else {}
+
+
+def dram_share(run: Run, evidence: Evidence | None, *phases: tuple[str, float]) -> tuple[float | None, str]:
+    """Return DRAM throughput / peak, and its source: GPM readings, else the counters of all phases (key, seconds), else None."""
+    if evidence is not None and evidence.dram_utilisation is not None:
+        return evidence.dram_utilisation, GPM
+    shares = [share * seconds for key, seconds in phases if (share := counters_of(run, key).get("dram_share")) is not None]
+    total = sum(seconds for _, seconds in phases)
+    return sum(shares) / total if total > 0 and len(shares) == len(phases) else None, COUNTERS
 
 
 def by_counters(counters: Mapping[str, float]) -> Bottleneck | None:

@@ -168,17 +168,10 @@ def compare(entrant: ComparedRun, baseline: ComparedRun) -> Comparison:
     titles = {p.key: p.title for r in (base, run) for p in r.phases}
     ours, theirs = ({p.key: p.seconds for p in r.phases} for r in (run, base))
     stages = [part(s.key, s.title, base.stage_seconds(s.key), run.stage_seconds(s.key)) for s in STAGES.values() if s.title]
-    return Comparison(
-        entrant,
-        baseline,
-        verdict,
-        why,
-        speed,
-        Delta("total", "median time", base.seconds, run.seconds, speed.estimate - 1 if speed is not None else None),
-        tuple(part(key, title, theirs.get(key), ours.get(key)) for key, title in titles.items()),
-        tuple(d for d in stages if d.baseline is not None or d.seconds is not None),
-        differences(entrant, baseline),
-    )
+    known = tuple(d for d in stages if d.baseline is not None or d.seconds is not None)
+    phases = tuple(part(key, title, theirs.get(key), ours.get(key)) for key, title in titles.items())
+    total = Delta("total", "median time", base.seconds, run.seconds, speed.estimate - 1 if speed is not None else None)
+    return Comparison(entrant, baseline, verdict, why, speed, total, phases, known, differences(entrant, baseline))
 
 
 def classify(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, str, Ratio | None]:

@@ -1,11 +1,12 @@
 """The phase table: the roofline time, the measured time and the bottleneck of each phase.
 
 Roofline times follow Williams, Waterman and Patterson (CACM 52(4), 2009): the larger of bytes / peak bandwidth and
-relaxations / measured peak rate. The bytes come from the kernel's cost model. The bottleneck comes from the first source that
-names one: launches and thread blocks, PC samples (with the counters of a busy unit), hardware counters (the busiest unit if it
-is busy for at least 60 % of the time, as in Nsight Compute's "Speed of Light"), telemetry, the roofs. On a CPU the roofs
-are those of the busy cores and of the cache that holds the matrix; the compiled loop adds the width of its instructions. A
-share above 100 % never names a bottleneck, and neither does a time that the timers lengthened by more than MAX_OVERHEAD.
+relaxations / measured peak rate. The bytes are the DRAM traffic that GPM or counters measured, else those that the kernel
+requests (cost model). The bottleneck comes from the first source that names one: launches and thread blocks, PC samples (with
+the throughput of units), hardware counters (the busiest unit if it is busy for at least 60 % of the time, as in Nsight
+Compute's "Speed of Light"), telemetry, the roofs. On a CPU the roofs are those of the busy cores and of the cache that holds
+the matrix; the compiled loop adds the width of its instructions. A share above 100 % never names a bottleneck, and neither
+does a time that the timers lengthened by more than MAX_OVERHEAD.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from fwtui.analysis.bottleneck import (
     by_samples,
     by_telemetry,
     counters_of,
+    dram_share,
     reason_of,
 )
 from fwtui.analysis.cpu import CpuFacts, cpu_facts, has_minimum, level_with_article, per_cycle
@@ -84,7 +86,7 @@ class PhaseRow(NamedTuple):
     relaxations: int
     device_bytes: int
     seconds: float  # measured, in the instrumented repetition
-    memory_seconds: float | None  # bytes / peak bandwidth
+    memory_seconds: float | None  # bytes / peak bandwidth, with the DRAM traffic if it was measured, else the requested bytes
     compute_seconds: float | None  # relaxations / measured peak rate
     shared_seconds: float | None  # time of its shared-memory accesses at peak bandwidth, including bank conflicts
     limiter: Bottleneck
@@ -160,7 +162,8 @@ def _lines(model: Model, run: Run) -> tuple[PhaseRow, ...]:
         total = _line(run, roofs, PhaseTime("", "all phases", *amounts), evidence, facts)
         slowest = max(lines, key=lambda line: line.seconds)
         share = units.percent(slowest.seconds / total.seconds if total.seconds else None)
-        lines.append(total._replace(limiter=Bottleneck(f"mostly {slowest.title}", share)))
+        memory = sum(line.memory_seconds or 0.0 for line in lines) or total.memory_seconds
+        lines.append(total._replace(limiter=Bottleneck(f"mostly {slowest.title}", share), memory_seconds=memory))
     return tuple(lines)
 
 
@@ -180,7 +183,10 @@ def _line(run: Run, roofs: Roofs, phase: PhaseTime, evidence: Evidence | None, f
     if facts is not None and not run.ranks and seconds > 0:
         busy_facts = facts._replace(busy=phase.cpu_seconds / seconds) if phase.cpu_seconds else facts
         return line._replace(limiter=_by_cpu(run, roofs, line, busy_facts))
-    return line._replace(limiter=_limiter(run, roofs, line, evidence if share >= MIN_RUN_SHARE else None))
+    of_phase = evidence if share >= MIN_RUN_SHARE else None
+    dram, _ = dram_share(run, of_phase, (key, seconds))
+    measured = dram * seconds if dram is not None else memory_seconds
+    return line._replace(limiter=_limiter(run, roofs, line, of_phase), memory_seconds=measured)
 
 
 def _wavefronts(run: Run, phase: str, roofs: Roofs) -> float | None:
@@ -241,7 +247,7 @@ def _limiter(run: Run, roofs: Roofs, line: PhaseRow, evidence: Evidence | None) 
     if cuda and tiles is not None and roofs.multiprocessors and tiles < roofs.multiprocessors:
         return Bottleneck("too few thread blocks", f"{units.counted(round(tiles), 'tile')}, {roofs.multiprocessors} SMs{inside}")
     if sampled is not None:
-        return by_samples(sampled, counted, counters, evidence)
+        return by_samples(sampled, counted, counters, dram_share(run, evidence, (line.key, line.seconds)))
     by_times = Bottleneck(UNKNOWN, TIMERS) if distorted else _by_roofs(run, roofs, line, evidence)
     return counted or by_telemetry(evidence) or by_times
 
@@ -350,11 +356,11 @@ def formula(roofs: Roofs, line: PhaseRow) -> str:
     """Return the calculation of the roofline time: max(34.1 GB / 4.81 TB/s, ...) = 7.08 ms."""
     parts = []
     if line.memory_seconds is not None:
-        parts.append((f"{units.scaled(line.device_bytes, 'B')} / {units.bandwidth(roofs.bytes_per_second)}", line.memory_seconds))
+        moved = units.scaled(line.memory_seconds * (roofs.bytes_per_second or 0.0), "B")
+        parts.append((f"{moved} / {units.bandwidth(roofs.bytes_per_second)}", line.memory_seconds))
     if line.compute_seconds is not None:
-        parts.append(
-            (f"{units.scaled(line.relaxations, 'relax')} / {units.rate(roofs.relaxations_per_second)}", line.compute_seconds)
-        )
+        work = units.scaled(line.relaxations, "relax")
+        parts.append((f"{work} / {units.rate(roofs.relaxations_per_second)}", line.compute_seconds))
     if not parts:
         return "its peak rate is unknown"
     if len(parts) == 1:

@@ -287,11 +287,8 @@ def _graph(side: int, seed: int) -> np.ndarray:
 
 def _shared(early: Step, late: Step) -> tuple[Rect, bool, bool] | None:
     """Return cells that both steps access and one of them writes, and which step writes; None if there are none."""
-    for mine, theirs, writes in (
-        (early.writes, late.writes, (True, True)),
-        (early.writes, late.reads, (True, False)),
-        (early.reads, late.writes, (False, True)),
-    ):
+    both = early.writes, late.writes, (True, True)
+    for mine, theirs, writes in (both, (early.writes, late.reads, (True, False)), (early.reads, late.writes, (False, True))):
         for one in mine:
             for other in theirs:
                 if one.overlaps(other):

@@ -136,7 +136,7 @@ async def test_other_runs_are_explained_and_sliders_change_the_estimate(replay_o
         chart = app.screen.query_one("#roof", Chart)
         assert chart.has_focus
         text = await shown(pilot, "home")
-        assert " ▲ 302 G · relaxations/byte 0.0833 · run 1 Naive" in text
+        assert " ▲ 302 G · relaxations/byte 0.591 · run 1 Naive" in text
         assert "SPEED OF LIGHT  run 1 " in await shown(pilot, "enter")
         stop = chart.drawing.stops[-1]
         place = (chart.drawing.left + column_of(stop.share, chart.drawing.width), chart.drawing.top + stop.row)

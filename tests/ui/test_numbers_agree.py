@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from recorded_sessions import SESSION
 
-from fwtui.analysis.bottleneck import counters_of
+from fwtui.analysis.bottleneck import counters_of, dram_share
 from fwtui.analysis.causes import hints, stall_gains
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.disturbances import timers_distort
@@ -20,12 +20,13 @@ from fwtui.sessions.library import load_model
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.explain.number_panels import PhaseTable, PhaseTableSubject
+from fwtui.tui.explain.roofline import figure, intensity
 from fwtui.tui.explain.warp_panel import MAX_REASONS, warp_subject
 from fwtui.tui.widgets import run_text
 from fwtui.tui.widgets.run_text import RunSubject
 
 WIDTH = 160
-RECORDINGS = [*sorted(SESSION.parent.glob("*.jsonl.gz")), *sorted(shipped_folder().glob("h200-[nlt]*.jsonl.gz"))]
+RECORDINGS = [*sorted(SESSION.parent.glob("*.jsonl.gz")), *sorted(shipped_folder().glob("h200-[clnt]*.jsonl.gz"))]
 SHARE = re.compile(r"([\d.]+) %(.*?)(?=[\d.]+ %|$)")
 # what a share on these screens is a share of: in its sentence, the words after the number
 WHOLES = ("busy", "of ", "and", "slower")
@@ -100,12 +101,25 @@ def test_a_named_unit_is_busy_and_every_screen_names_the_same_bottleneck(path: P
             counters, what = counters_of(run, one.key), one.limiter.what
             dram = re.search(r"DRAM throughput (\d+) %", one.limiter.evidence)
             assert dram is None or (int(dram[1]) >= 60) == (what == "device memory"), one.limiter
+            assert dram is None or int(dram[1]) == round(100 * (one.memory_seconds or 0.0) / one.seconds), "the table agrees"
             if what.startswith("instruction issue"):
                 assert counters.get("compute_share", 0.8) >= 0.8, "the issue slots are nearly full"
             samples = samples_of(run, one.key)
             if samples is not None and one.limiter.what != LAUNCHES:
                 head = warp_subject(model, run, samples.op, 0).stall_text
                 assert one.limiter.computes or head[1:-1] in one.limiter.evidence, "the panel has the sentence of the table"
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: f"{path.parent.name}-{path.name.split('.')[0]}")
+def test_no_run_is_above_the_peak_rate_of_its_roofline_and_measured_ones_are_below_the_memory_roof(path: Path) -> None:
+    model, _ = load_model(path)
+    for run in (one for one in model.runs.values() if one.state == "done" and not one.simulated):
+        bytes_per_second, peak = roofs_of(model, run).bytes_per_second, roofs_of(model, run).relaxations_per_second
+        for other in (model.runs[number] for numbers in figure(model, run)[1] for number in numbers):
+            dram, _ = dram_share(other, model.evidence(other), *((one.key, one.seconds) for one in other.phases))
+            rate, per_byte = other.rate or 0.0, intensity(model, other) or 0.0
+            assert peak is None or rate <= (1 + PEAK_ERROR) * peak, (path.name, run.id, other.id)
+            assert run.backend != "cuda" or not dram or rate <= 1.01 * per_byte * (bytes_per_second or 0.0), (run.id, other.id)
 
 
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: f"{path.parent.name}-{path.name.split('.')[0]}")

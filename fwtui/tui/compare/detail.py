@@ -58,14 +58,12 @@ class CompareVerdict(TextPanel[Pair | str]):
         noisy = found.why.removeprefix(f"{found.ratio.text}: ") if isinstance(found.ratio, LowerBound) and sure else ""
         if sure and not noisy:
             pieces.append((f"  {found.why}", MUTED))
+        details = subject.details
+        why = explained(assessment, width, sourced=details) if compared else hanging_indent("reason", LABEL, [found.why], width)
         return [
             *([headline(assessment)] if compared else []),
             *(line(*pieces).wrap(width) if width >= MIN_NAMES or not sure else []),  # the table and the headline show it too
-            *(
-                explained(assessment, width, sourced=subject.details)
-                if compared
-                else hanging_indent("reason", LABEL, [found.why], width)
-            ),
+            *why,
             *hanging_indent("differs in", LABEL, found.differs or ("only the times",), width, most=2),
             *(hanging_indent("noise", LABEL, [noisy], width, MUTED, most=8) if noisy else []),
         ]

@@ -22,12 +22,12 @@ from fwtui.tui.widgets.run_text import meter
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, hanging_indent, justify, line
 
 ROOFLINE, MEASURED, SHARE, GAIN = "roofline time", "measured", "% of roofline", "at most"
-COLUMNS = (("launches", 9), ("relax", 8), ("bytes", 10), (ROOFLINE, 14), (MEASURED, 10), (SHARE, 14), (GAIN, 9))
+COLUMNS = (("launches", 9), ("relax", 8), ("requested", 10), (ROOFLINE, 14), (MEASURED, 10), (SHARE, 14), (GAIN, 9))
 NARROW = ((ROOFLINE, 15), (MEASURED, 10), (SHARE, 15), (GAIN, 9))  # the bottlenecks are listed below the table
 TITLE, NARROW_TITLE = 14, 12
 WIDE_CELLS = 100
 HOW = {  # definitions of columns
-    ROOFLINE: "roofline time = max(bytes / peak bandwidth, relaxations / peak rate), bytes from the kernel's cost model",
+    ROOFLINE: "roofline time = max(bytes / peak bandwidth, relaxations / peak rate), DRAM bytes if measured, else requested ones",
     GAIN: "at most: speedup of the run if this phase took its roofline time",
 }
 CPU_HEAD = line(("CORES AND CACHES  ", f"{STRONG} $text-primary"))
@@ -99,7 +99,7 @@ def _texts(one: PhaseRow, total: float) -> dict[str, str]:
     return {
         "launches": f"{one.launches:,}",
         "relax": units.scaled(one.relaxations, "").rstrip(),
-        "bytes": units.scaled(one.device_bytes, "B") if one.device_bytes else units.ABSENT,
+        "requested": units.scaled(one.device_bytes, "B") if one.device_bytes else units.ABSENT,
         ROOFLINE: units.duration(roofline),
         MEASURED: units.duration(one.seconds),
         SHARE: "< 0.1 %" if share is not None and 0 < share < 0.0005 else units.percent(share),

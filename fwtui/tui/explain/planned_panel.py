@@ -90,12 +90,8 @@ class PlannedText(TextPanel[PlannedSubject | None]):
         kernel = known_kernels().get(e.kernel)
         if kernel is None:
             return self.NOTHING
-        rows = [
-            HEAD,
-            *line((run_labels.summary(e, width), STRONG)).wrap(width),
-            line(""),
-            *line((kernel.summary, STRONG)).wrap(width),
-        ]
+        planned, summary = (line((text, STRONG)).wrap(width) for text in (run_labels.summary(e, width), kernel.summary))
+        rows = [HEAD, *planned, line(""), *summary]
         rows += [*line(kernel.lesson).wrap(width), line("")]
         if not e.file and (phases_planned := phases(kernel.id, e.shape(e.n))):
             rows += _plan(phases_planned, width)

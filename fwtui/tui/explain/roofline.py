@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fwtui.analysis.bottleneck import dram_share
+from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.analysis.phase_table import Roofs, phase_rows, roofs_of, slowest_line
 from fwtui.common import units
 from fwtui.stream.model import Model
@@ -21,14 +23,26 @@ def _rate(value: float) -> str:
     return units.scaled(value, "")
 
 
-def intensity(run: Run) -> float | None:
-    """Return relaxations per byte of the cost model; None for a kernel without one."""
-    return run.needed / run.device_bytes if run.n and run.device_bytes else None
+def intensity(model: Model, run: Run) -> float | None:
+    """Return relaxations per byte: of the DRAM traffic if it was measured, else of the cost model; None without one."""
+    if not (run.n and run.device_bytes):
+        return None
+    modelled, requested = run.needed / run.device_bytes, share_of_peak(run, model.gpu_of(run))
+    dram, _ = dram_share(run, model.evidence(run), *((one.key, one.seconds) for one in run.phases))
+    return modelled * requested / dram if requested and dram else modelled
 
 
 def comparable(model: Model, run: Run) -> list[Run]:
-    """Return the runs on the same device that have a time and an intensity, newest last."""
-    there = [r for r in model.runs.values() if r.device == run.device and r.rate and intensity(r)]
+    """Return the runs below the same roofs that have a time and bytes, newest last.
+
+    They have the same device, data type and peak rate, which differs with the sign of the weights.
+    """
+
+    def roofed(one: Run) -> tuple[object, ...]:
+        limit = limit_of(model, one)
+        return one.device, one.device_count, one.experiment.dtype, limit.form if limit is not None else None
+
+    there = [one for one in model.runs.values() if roofed(one) == roofed(run) and one.rate and one.n and one.device_bytes]
     return sorted(there, key=lambda r: r.id)[-MAX_POINTS:]
 
 
@@ -44,11 +58,11 @@ def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...]
         name = this_run if other.id == run.id else DOUBTFUL if run_labels.is_unreliable(other) else other.experiment.kernel
         groups.setdefault(name, []).append(other)
     order = sorted(groups, key=lambda name: (name != this_run, name == DOUBTFUL, name))
-    series = [_points(name, groups[name], name == this_run) for name in order]
+    series = [_points(model, name, groups[name], name == this_run) for name in order]
     ids = [tuple(r.id for r in groups[name]) for name in order]
     rules = _rules(model, roofs, run)
     if runs:
-        slopes = _bandwidth_roofs(roofs, runs, rules)
+        slopes = _bandwidth_roofs(model, roofs, runs, rules)
         series += slopes
         ids += [()] * len(slopes)
     # the memory roof starts at the axis
@@ -58,10 +72,10 @@ def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...]
     return Figure(tuple(series), x, up, rules, pointwise=True, empty=empty if run.seconds else NO_TIME), tuple(ids)
 
 
-def _points(name: str, runs: Sequence[Run], strong: bool) -> Series:
+def _points(model: Model, name: str, runs: Sequence[Run], strong: bool) -> Series:
     return Series(
         name,
-        tuple(intensity(r) for r in runs),
+        tuple(intensity(model, r) for r in runs),
         tuple(r.rate for r in runs),
         line=False,
         names=tuple(_named(r) for r in runs),
@@ -91,14 +105,14 @@ def _rules(model: Model, roofs: Roofs, run: Run) -> tuple[Rule, ...]:
     return tuple(rules)
 
 
-def _bandwidth_roofs(roofs: Roofs, runs: Sequence[Run], rules: Sequence[Rule]) -> list[Series]:
+def _bandwidth_roofs(model: Model, roofs: Roofs, runs: Sequence[Run], rules: Sequence[Rule]) -> list[Series]:
     """Return the bandwidth lines of the L2 cache and of memory, from left of all runs up to the peak rate or the highest mark."""
     named = [("L2 cache", roofs.l2_bytes_per_second), (roofs.memory.removeprefix("device "), roofs.bytes_per_second)]
     measured = [(name, rate) for name, rate in named if rate]
     if not measured:
         return []
     top = roofs.relaxations_per_second or max([r.rate or 0.0 for r in runs] + [rule.value for rule in rules])
-    left = min([*(intensity(r) or 1.0 for r in runs), *(top / rate for _, rate in measured)]) / 2
+    left = min([*(intensity(model, r) or 1.0 for r in runs), *(top / rate for _, rate in measured)]) / 2
     noisy = " (noisy)" * ("bandwidth" in roofs.noisy)
     return [
         Series(f"{name} {units.bandwidth(rate)}{noisy}", (left, top / rate), (left * rate, top), points=False, limit=True)
@@ -117,7 +131,7 @@ def missing(model: Model, run: Run | None, how: str) -> str:
         if rate is None
     ]
     notes = [f"{'peaks' if len(missing_roofs) > 1 else missing_roofs[0]} not measured {how}"] if missing_roofs else []
-    if not intensity(run):
+    if not run.device_bytes:
         notes.append("no cost model of its bytes")
     if roofs.noisy:
         notes.append(f"{roofs.noisy} measured on a busy machine")

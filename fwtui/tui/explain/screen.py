@@ -110,7 +110,7 @@ def panels_of(model: Model, run: Run | None) -> tuple[str, ...]:
         return (PLANNED,)
     counted = ("counters",) if run.counted else ()
     if cpu_facts(model, run) is not None:
-        return (OF_CPU if roofline.intensity(run) else OF_CPU_WITHOUT_BYTES) + counted
+        return (OF_CPU if roofline.intensity(model, run) else OF_CPU_WITHOUT_BYTES) + counted
     return (OF_GPU if run.warps else (*OF_GPU[1:], OF_GPU[0])) + counted
 
 
@@ -151,8 +151,8 @@ class ExplainScreen(Frame):
     PANEL = "#ledger"
     AUTO_FOCUS = ""
     WORDS = (
-        ("roofline", "each run is below two roofs: memory bandwidth (slope) and compute (flat)"),
-        ("relaxations/byte", "arithmetic intensity: n^3 / bytes of the kernel's cost model"),
+        ("roofline", "each run of this data type is below two roofs: memory bandwidth (slope) and compute (flat)"),
+        ("relaxations/byte", "arithmetic intensity: n^3 / bytes of DRAM traffic if it was measured, else of the cost model"),
         ("at most 1.2x", "speedup of the run without that stall, or if that phase took its roofline time"),
         ("shared-memory ceiling", "bandwidth of 128 B per clock and SM, with the counted accesses and bank conflicts"),
         ("letters", f"{LETTERS}; the glossary has advice for each"),

@@ -239,10 +239,8 @@ class View:
         elif self.sweep is not None and self.sweep.going:
             ends.append("the sweep would stop")
         elif source.busy:
-            running = run is not None and run.state == "running"
-            ends.append(
-                f"run {run.id} would be cancelled" if run is not None and running else "the work in progress would be cancelled"
-            )
+            what = f"run {run.id}" if run is not None and run.state == "running" else "the work in progress"
+            ends.append(f"{what} would be cancelled")
         finished = units.counted(done, "finished run")
         ending = f"; {finished} {'is' if done == 1 else 'are'} saved" if done else ""
         if source.recorder is not None:

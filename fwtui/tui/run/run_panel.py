@@ -111,11 +111,8 @@ def headline_rows(s: RunSubject | None, figured: bool = True) -> tuple[Content, 
     rate = f"{number} {unit.removesuffix('relax/s')}".strip()
     speed = line((f"{rate} relaxations/s{share}", MUTED))
     took = line((units.duration(run.seconds), "strike" if is_unreliable else STRONG), " " if around else ", ", confidence)
-    return (
-        line("") if single else first,
-        confidence if figured and large_number.number == units.duration(run.seconds) else took,
-        speed,
-    )
+    again = figured and large_number.number == units.duration(run.seconds)  # the large number is this time
+    return line("") if single else first, confidence if again else took, speed
 
 
 def in_lines(subject: RunSubject, width: int) -> list[Content]:

@@ -72,14 +72,8 @@ _no_next_rung = first_reason(no_run, require(attrgetter("next_rung"), "no rung o
 BASELINE = look("b", "baseline", "Baseline", "use the marked run as baseline; again: the first run of each graph", no_run)
 VIEW = hidden_look("v", "view", "View", "the run, or its distance summary: diameter, histogram, map", _no_answers, "run.view")
 CURSOR = replace(bindings.CURSOR, show=False)
-NEXT_RUNG = bound(
-    "n",
-    "next_rung",
-    "Try next",
-    "run the rung that removes this run's bottleneck, on the same graph",
-    _no_next_rung,
-    deliberate=True,
-)
+_next_rung = "run the rung that removes this run's bottleneck, on the same graph"
+NEXT_RUNG = bound("n", "next_rung", "Try next", _next_rung, _no_next_rung, deliberate=True)
 SORT = hidden_look("S", "sort_runs", "Sort", "sort the table of runs by the next of " + ", ".join(ORDERS), no_run, "runs.sort")
 FILTER = hidden_look(
     "slash", "filter_runs", "Filter", "show only the runs that contain a text", no_run, "runs.filter", key_display="/"
