@@ -27,23 +27,9 @@ def halves(run: int = 1, **changes: Any) -> events.Answers:
     heat = tuple(
         tuple(None if row >= side // 2 > column else float(abs(row - column)) for column in range(side)) for row in range(side)
     )
-    usual = events.Answers(
-        t=100.0,
-        run=run,
-        vertices=100,
-        reachable=7400,
-        components=51,
-        largest=50,
-        diameter=57,
-        farthest=("Aix", "Brno"),
-        mean=17.25,
-        edges=(0, 20, 40, 60),
-        counts=(5000, 2399, 1),
-        heat=heat,
-        checksum=CHECKSUM,
-        seconds=0.0123,
-    )
-    return msgspec.structs.replace(usual, **changes)
+    usual = events.Answers(t=100.0, run=run, vertices=100, reachable=7400, components=51, largest=50, checksum=CHECKSUM)
+    distances = {"diameter": 57, "farthest": ("Aix", "Brno"), "mean": 17.25, "edges": (0, 20, 40, 60), "counts": (5000, 2399, 1)}
+    return msgspec.structs.replace(usual, **{**distances, "heat": heat, "seconds": 0.0123, **changes})
 
 
 def is_open(app: App[None]) -> bool:

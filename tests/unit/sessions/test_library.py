@@ -59,8 +59,7 @@ class TestSummary:
             (["verified"], 0.5, 2e6),
             (["wrong"], 0.5, None),
             ([], 0.5, None),
-            (["verified"], None, None),
-            (["verified"], 0.0, None),
+            *((["verified"], time, None) for time in (None, 0.0)),
         ],
     )
     def test_only_verified_runs_have_a_rate(
@@ -76,13 +75,8 @@ class TestLibrary:
         self, shelves: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
     ) -> None:
         shipped, own = shelves
-        lines = [
-            codec.as_line(events.Device(t=0, name="A GPU")),
-            started(1, 1),
-            planned(1, 1, 100),
-            verdict(2, 1),
-            done(3, 1, 0.5),
-        ]
+        run = started(1, 1), planned(1, 1, 100), verdict(2, 1), done(3, 1, 0.5)
+        lines = [codec.as_line(events.Device(t=0, name="A GPU")), *run]
         record(shipped / "old.fwt.jsonl", *lines)
         later = header(created="2026-01-01T00:00:00Z")
         record(own / "new.fwt.jsonl", *lines, header=later, close=False)

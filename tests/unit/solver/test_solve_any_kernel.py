@@ -18,14 +18,8 @@ from fwtui_kernels.plan import Shape, Target
 def ladder(monkeypatch: pytest.MonkeyPatch) -> None:
     """Add a kernel that is preferred to all others on a CPU."""
     more = {**registry(), "plain": plain("cpu", 1000)}
-    for module in (
-        "_kernels",
-        "_kernels.auto",
-        ".solver.choose",
-        ".solver.call",
-        ".experiment.user_kernel_registry",
-        ".machine.device_choice",
-    ):
+    own = ".solver.choose", ".solver.call", ".experiment.user_kernel_registry", ".machine.device_choice"
+    for module in ("_kernels", "_kernels.auto", *own):
         monkeypatch.setattr(f"fwtui{module}.registry", lambda: more, raising=False)
     monkeypatch.setattr("fwtui.machine.tuning_table.load", lambda *given: ())
 
