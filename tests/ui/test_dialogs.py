@@ -120,7 +120,9 @@ async def test_the_form_opens_over_a_narrow_screen_and_enter_runs_it(dashboard: 
         assert "n 64" in shown
 
 
-async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp, live: FakeLive, tmp_path: Path) -> None:
+async def test_the_palette_offers_keys_kernels_and_sessions_and_measures_the_limit(
+    dashboard: FwtuiApp, live: FakeLive, tmp_path: Path
+) -> None:
     folder = tmp_path / "data" / "fwtui" / "sessions"
     folder.mkdir(parents=True)
     write_session(folder / "one-two.fwt.jsonl", scenes.cpu_session())
@@ -151,6 +153,17 @@ async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp,
         await proceed(pilot, "escape")
         assert "q Quit" in (await go(pilot, "q")).rstrip("\n").split("\n")[-1]
         assert isinstance(dashboard.screen, RunScreen)
+        await pilot.resize_terminal(140, 40)
+        screen.choose("tiled-cpu")
+        await proceed(pilot, "r")
+        offered = {command.title: command for command in screen.commands()}
+        assert "Measure the peak rates of this GPU" not in offered, "there is none here"
+        offered["Measure the peak rates of this CPU"].run()
+        shown = await go(pilot)
+        run = live.model.run
+        assert run is not None and run.rate is not None
+        assert "of peak" in shown and "of 1.00 Trelax/s: float32" in shown
+        assert units.percent(run.rate / 1e12) in shown
 
 
 FOUND = [  # what is searched, the beginning of the first command that is found, and the place to which it leads
@@ -173,20 +186,6 @@ async def test_the_palette_searches_screens_help_texts_and_the_glossary(
             await press(pilot, "enter")
             await until(pilot, lambda place=place: dashboard.view is not None and dashboard.view.place == place)
         assert searched is not FOUND or "vertices that cut a sparse graph" in await go(pilot)
-
-
-async def test_the_palette_measures_the_limit_and_the_run_is_a_share_of_it(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with dashboard.run_test(size=(140, 40)) as pilot:
-        await proceed(pilot, "r")
-        screen = screen_of(dashboard, RunScreen)
-        offered = {command.title: command for command in screen.commands()}
-        assert "Measure the peak rates of this GPU" not in offered, "there is none here"
-        offered["Measure the peak rates of this CPU"].run()
-        shown = await go(pilot)
-        run = live.model.run
-        assert run is not None and run.rate is not None
-        assert "of peak" in shown and "of 1.00 Trelax/s: float32" in shown
-        assert units.percent(run.rate / 1e12) in shown
 
 
 def model() -> Model:

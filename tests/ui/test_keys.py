@@ -10,7 +10,7 @@ import scenes
 from apps import Replay, own_classes, replay_at_end, screen_of, view_of
 from builders import write_session
 from fake_live import FakeLive
-from pressing import NARROW, WIDE, go, keyed, offered, opened, press, proceed, until
+from pressing import NARROW, WIDE, go, keyed, opened, press, proceed, until
 from textual.actions import parse
 from textual.dom import DOMNode
 from textual.events import Event, Key, MouseDown, Paste
@@ -28,6 +28,7 @@ from fwtui.tui.explain.screen import ExplainScreen
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.dialogs import HelpScreen, PromptScreen
 from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.palette import CommandProvider
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.read_only import NoEngine
 from fwtui.tui.run.live_screen import RunScreen
@@ -96,10 +97,9 @@ async def test_each_key_that_changes_something_gives_the_reason_why_it_is_refuse
                 assert app.screen is screen and view.notice is not None and view.notice.text == READ_ONLY, (place.name, action)
                 assert all(other.action != binding.action for other in screen.rows.offered()), "the help does not offer it"
                 refused.add(action)
-        app.action_command_palette()
-        await press(pilot)
-        words = await offered(pilot)
-        await press(pilot, "escape")
+        palette = CommandProvider(app.screen)
+        await palette.startup()
+        words = [str(hit.text) async for hit in palette.discover()]
         assert any(word.startswith("Go to") for word in words)
         assert not [word for word in words if word.startswith(("Save", "Kernel", "Measure", "Reproduce", "Run:", "Keep"))]
 
@@ -153,7 +153,7 @@ async def test_unavailable_keys_have_a_reason(dashboard: FwtuiApp, live: FakeLiv
     if ran:
         live.start(live.settled(Experiment(kernel="tiled-cpu", n=512)))
         live.drain()
-    for app in (dashboard, replay_of(scenes.gpu_session(), None if ran else 0.0)):
+    for app in (dashboard, *([replay_of(scenes.gpu_session())] if ran else [])):  # test_places.py walks a replay at its start
         found: dict[str, list[str]] = {}
         async with opened(app, size=WIDE if ran else NARROW) as pilot:
             for tab in view_of(app).places:
@@ -296,7 +296,9 @@ async def test_the_palette_takes_what_was_typed_and_old_messages_go() -> None:
         assert "space Pause" in await go(pilot, "space") and "space Play" in await go(pilot, "space")
 
 
-async def test_a_stuck_widget_is_awaited_once_and_a_key_after_a_dialogs_answer_counts(dashboard: FwtuiApp) -> None:
+async def test_a_stuck_widget_is_awaited_once_a_key_after_a_dialogs_answer_counts_and_a_letter_among_others_starts_nothing(
+    dashboard: FwtuiApp, live: FakeLive, monkeypatch: pytest.MonkeyPatch
+) -> None:
     free = asyncio.Event()
     async with opened(dashboard) as pilot:
         stuck = dashboard.focused or dashboard.screen
@@ -318,13 +320,8 @@ async def test_a_stuck_widget_is_awaited_once_and_a_key_after_a_dialogs_answer_c
         assert asked.is_running, "it is still being taken down"
         await burst(pilot, ["question_mark"])
         assert isinstance(dashboard.screen, HelpScreen)
-
-
-async def test_a_letter_in_a_row_with_others_starts_nothing(
-    dashboard: FwtuiApp, live: FakeLive, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(input_queue, "ROW_SECONDS", 60.0)
-    async with opened(dashboard) as pilot:
+        await press(pilot, "escape")
+        monkeypatch.setattr(input_queue, "ROW_SECONDS", 60.0)
         await burst(pilot, [*"gr"])
         assert live.started == [] and "the key was part of a typed word" in screen_text(dashboard)
         await press(pilot, "escape", "r")

@@ -44,7 +44,7 @@ async def go(pilot: Pilot[None], words: str) -> str:
 
 
 class TestKeys:
-    async def test_markers_times_and_names_are_gone_to(self, replay_of: Replay) -> None:
+    async def test_markers_times_and_names_are_gone_to_and_playing_stops_at_markers(self, replay_of: Replay) -> None:
         app = replay_of(scenes.gpu_session(), start=0.0)
         async with opened(app) as pilot:
             played = playback_of(app)
@@ -72,12 +72,7 @@ class TestKeys:
                     played.go(words)
             await press(pilot, "G", "5", "escape")
             assert played.player.index == before
-
-    async def test_playing_stops_at_a_marker_and_goes_on(self, replay_of: Replay) -> None:
-        app = replay_of(scenes.gpu_session(), start=0.0)
-        async with opened(app) as pilot:
-            assert "stops at ◆" in await keyed(pilot, "M", "space")
-            played = playback_of(app)
+            assert "stops at ◆" in await keyed(pilot, "home", "M", "space")
             played.tick(0.0)
             played.tick(1000.0)
             assert not played.player.playing and len(played.model.markers) == 1

@@ -30,6 +30,7 @@ from fwtui.tui.app import crash_log, terminal_input
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.crash_log import CrashLog, FailedPlace
 from fwtui.tui.app.terminal_input import MAX_PASTE, PASTE_SECONDS, KeyParser
+from fwtui.tui.compare.screen import CompareScreen
 from fwtui.tui.explain.screen import ExplainScreen
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.loaded_recording import Recording, named
@@ -258,7 +259,9 @@ def details() -> str:
     return file.read_text()
 
 
-async def test_a_failed_widget_is_redrawn(survivor: FwtuiApp) -> None:
+async def test_a_failed_widget_is_redrawn_and_a_place_that_always_fails_leaves_the_others_working(
+    survivor: FwtuiApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with opened(survivor) as pilot:
         before, table = survivor.screen, survivor.screen.query(DataTable).first()
         table.focus()
@@ -269,8 +272,17 @@ async def test_a_failed_widget_is_redrawn(survivor: FwtuiApp) -> None:
         assert isinstance(survivor.screen, RunScreen) and survivor.screen is not before
         assert "this screen failed and was drawn again" in shown and "IndexError" in shown
         assert "made to fail" in details() and "nobody is to see" not in details()
+        await proceed(pilot, "3")
+        assert isinstance(survivor.screen, CompareScreen), "its keys are handled"
+        with monkeypatch.context() as patched:
+            patched.setattr(ExplainScreen, "show", fails)
+            patched.setattr(crash_log, "MAX_DRAWN", 1)
+            shown = await go(pilot, "4")
+            assert isinstance(survivor.screen, FailedPlace) and "This screen cannot be shown: IndexError" in shown
+            await proceed(pilot, "1")
+            assert isinstance(survivor.screen, RunScreen)
         await proceed(pilot, "4")
-        assert isinstance(survivor.screen, ExplainScreen), "its keys are handled"
+        assert isinstance(survivor.screen, ExplainScreen), "another attempt is made"
 
 
 async def test_the_program_itself_goes_on_after_an_error(survivor: FwtuiApp, live: FakeLive) -> None:
@@ -285,21 +297,6 @@ async def test_the_program_itself_goes_on_after_an_error(survivor: FwtuiApp, liv
         assert "IndexError" in await go(pilot)
         await proceed(pilot, "r")
         assert len(live.started) == 1
-
-
-async def test_a_place_that_always_fails_is_reported_and_the_others_work(
-    survivor: FwtuiApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with opened(survivor) as pilot:
-        with monkeypatch.context() as patched:
-            patched.setattr(ExplainScreen, "show", fails)
-            patched.setattr(crash_log, "MAX_DRAWN", 1)
-            shown = await go(pilot, "4")
-            assert isinstance(survivor.screen, FailedPlace) and "This screen cannot be shown: IndexError" in shown
-            await proceed(pilot, "1")
-            assert isinstance(survivor.screen, RunScreen)
-        await proceed(pilot, "4")
-        assert isinstance(survivor.screen, ExplainScreen), "another attempt is made"
 
 
 async def test_an_error_before_the_first_frame_is_one_sentence(

@@ -29,15 +29,12 @@ from fwtui.tui.learn.screen import LearnScreen
 from fwtui.tui.run.live_screen import RunScreen
 
 
-async def test_a_screen_starts_with_the_size_classes_of_textual(dashboard: FwtuiApp) -> None:
+def test_the_size_classes_are_those_of_textual() -> None:
     screen = Screen[None]()
     for width in range(1, 130):
         for height in range(1, 60):
             given = screen._get_breakpoint_classes(width, WIDTHS) | screen._get_breakpoint_classes(height, HEIGHTS)
             assert classes_at(width, height) == given
-    async with opened(dashboard):
-        assert dashboard.screen.has_class("-wide", "-tall")
-        assert not dashboard.screen.has_class("-narrow") and not dashboard.screen.has_class("-short")
 
 
 async def test_styles_of_a_new_screen_are_matched_once(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,6 +51,7 @@ async def test_styles_of_a_new_screen_are_matched_once(dashboard: FwtuiApp, monk
     parse = Stylesheet.reparse
     monkeypatch.setattr(Stylesheet, "reparse", lambda self: parsed.append(self) or parse(self))
     async with opened(dashboard) as pilot:
+        assert dashboard.screen.has_class("-wide", "-tall") and not dashboard.screen.query(".-narrow, .-short")
         for place in (PLACES[0], PLACES[3]):
             await press(pilot, place.key)
             widgets = {dashboard.screen, *dashboard.screen.query("*")}
