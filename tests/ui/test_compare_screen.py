@@ -223,10 +223,8 @@ def test_approximate_phase_times_are_marked() -> None:
     first = scenes.run(1, 1.0, scenes.experiment("naive"), title="a")
     pair = pair_of(model_of([*first, *told, structs.replace(done, instrumentation=0.01536)]), 2, 1)
     *_, last = Deltas(None).draw(pair, 120)
-    assert (
-        last.plain.startswith("run 2")
-        and "instrumented repetitions took 40 % longer; the per-phase times are approximate" in last.plain
-    )
+    assert last.plain.startswith("run 2")
+    assert "instrumented repetitions took 40 % longer; the per-phase times are approximate" in last.plain
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(3.9, "SLOWER  about 100x (one repetition)"), (0.06, "UNCLEAR")])

@@ -90,10 +90,8 @@ def test_the_panel_names_the_line_with_most_samples_of_the_main_reason() -> None
     code = events.Code(t=99.0, run=1, op="rest", listing=Listing(lines=(hot, other)))
     model = model_of([*scenes.gpu_session(), told, code])
     subject = warp_subject(model, model.runs[1], "rest", 0)
-    assert (
-        subject.hotspots == [1, 0]
-        and subject.stall_text == "Warps stall on barrier (waits for its block) in 75 % of PC samples, most at a.py:9."
-    )
+    assert subject.hotspots == [1, 0]
+    assert subject.stall_text == "Warps stall on barrier (waits for its block) in 75 % of PC samples, most at a.py:9."
 
 
 async def test_a_sampled_run_shows_its_hotspot_and_the_changes_from_its_baseline(replay_of: Replay) -> None:
@@ -112,10 +110,8 @@ async def test_a_sampled_run_shows_its_hotspot_and_the_changes_from_its_baseline
         assert "WARP STALL REASONS" not in await shown(pilot, "j"), "only where they were sampled"
         await pilot.resize_terminal(*NARROW)
         text = await shown(pilot, "J", "B")
-        assert (
-            "run 3  remaining tiles  against run 1" in text
-            and "run 1   Warps stall on barrier (waits for its block) in 50 % of PC samples" in text
-        )
+        assert "run 3  remaining tiles  against run 1" in text
+        assert "run 1   Warps stall on barrier (waits for its block) in 50 % of PC samples" in text
         assert re.search(r"reasons +0 % +60 %  S short scoreboard .*\n +50 % +0 %  B barrier .*\n +50 % +40 %  I selected", text)
         assert "1 of 4 instructions" not in text and "run 3: 3 of 4 instructions are LDS, 1 FMNMX" in await shown(
             pilot, "pagedown"

@@ -71,9 +71,8 @@ async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp) ->
         text = await at(pilot, 1)
         assert card.region.area and "1 of 9" in text and "P presents the cue cards" in text
         text = await at(pilot, 3)
-        assert (
-            "Effective bandwidth · the meters: What share of the peak bandwidth" in text and "3 of 9" in text and card.region.area
-        )
+        assert "Effective bandwidth · the meters: What share of the peak bandwidth" in text and "3 of 9" in text
+        assert card.region.area
         assert "90.3 %: 4.35 TB/s of 4.81 TB/s" not in text
         assert "90.3 %: 4.35 TB/s of 4.81 TB/s" in await at(pilot, 3, "exclamation_mark")
         assert pointed(lecture) == {"meters"}
@@ -87,9 +86,8 @@ async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp) ->
         assert "✓ remainder" in text and "remainder: 92.7 % of the time" in text
         assert "warps and registers: 64 of 64 warps, 100 %" in await at(pilot, 8, "exclamation_mark")
         text = await at(pilot, 9, "exclamation_mark")
-        assert (
-            "What would you try next?" in text and "Registers: they are faster" in text and pointed(lecture) == {"HistoryTable"}
-        )
+        assert "What would you try next?" in text and "Registers: they are faster" in text
+        assert pointed(lecture) == {"HistoryTable"}
         await pilot.press("full_stop", "comma", "comma", "comma", "home")
         await pilot.pause()
         assert not card.region.area and not pointed(lecture)
@@ -232,13 +230,10 @@ async def test_cue_cards_are_presented_one_by_one_until_the_end(lecture: FwtuiAp
         assert player.index == index and not player.playing and player.stops and player.speed == 1.0
         assert "4 of 9" in await press(pilot, "space") and "2 of 9" in await press(pilot, "pageup", "pageup")
         text = await press(pilot, *["pagedown"] * 13)
-        assert (
-            "End of the lecture" in text and not shades(lecture, "pointed") and {"body", "history"} <= shades(lecture, "dimmed")
-        )
-        assert (
-            "End of the lecture" in await press(pilot, "space", "right", "exclamation_mark")
-            and player.index == len(player.lines) - 1
-        )
+        assert "End of the lecture" in text and not shades(lecture, "pointed")
+        assert {"body", "history"} <= shades(lecture, "dimmed")
+        assert "End of the lecture" in await press(pilot, "space", "right", "exclamation_mark")
+        assert player.index == len(player.lines) - 1
         assert "9 of 9" in await press(pilot, "left") and shades(lecture, "pointed") == {"HistoryTable"}
         text = await press(pilot, "escape")
         assert "paused" in text and not player.playing and not shades(lecture, "dimmed") and lecture.focused is table

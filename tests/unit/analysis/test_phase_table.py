@@ -169,11 +169,8 @@ def test_without_a_roof_nothing_is_expected_and_nothing_is_zero() -> None:
     device = msgspec.structs.replace(scenes.GPU, peak_bytes_per_second=None, multiprocessors=None)
     model.devices = {model.watched: device}
     (line,) = phase_rows(model, run)
-    assert (
-        line.roofline_seconds is None
-        and line.share is None
-        and line.limiter[:2] == (UNKNOWN, "the peak rates of this device are not measured")
-    )
+    assert line.roofline_seconds is None and line.share is None
+    assert line.limiter[:2] == (UNKNOWN, "the peak rates of this device are not measured")
     assert formula(roofs_of(model, run), line) == "its peak rate is unknown"
 
 

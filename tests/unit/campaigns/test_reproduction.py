@@ -92,9 +92,8 @@ def test_a_whole_paper_without_a_gpu_and_again_from_its_recording(
     assert main(["reproduce", "sing", "--quick", "--telemetry-hz", "0", "--record", str(path), "--json"]) == OK
     live = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     answers = {row["id"]: row["answer"] for row in live}
-    assert (
-        [*answers] == [claim.id for claim in sing.claim] and answers["SF4"] == UNTESTABLE and answers["SF9"] in (HOLDS, REFUTED)
-    )
+    assert [*answers] == [claim.id for claim in sing.claim] and answers["SF4"] == UNTESTABLE
+    assert answers["SF9"] in (HOLDS, REFUTED)
     assert path.stat().st_size < 80_000 and main(["reproduce", "sing", "--from", str(path), "--json"]) == OK
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == live
     assert main(["reproduce", "sing", "--from", str(path)]) == OK

@@ -98,10 +98,8 @@ def test_the_option_for_no_edge_chooses_its_value(tmp_path: Path) -> None:
                 load_lazily(str(tmp_path / name))
             assert length(tmp_path / name, "0", "2", no_edge=greatest) == 7
     (tmp_path / "pairs.txt").write_text("1 2 5\n2 3 -1\n3 4 -1\n")
-    assert (
-        load_lazily(str(tmp_path / "pairs.txt"), options=FileOptions(no_edge="-1")).n == 4
-        and length(tmp_path / "pairs.txt", "1", "3", no_edge=-1) == np.inf
-    )
+    assert load_lazily(str(tmp_path / "pairs.txt"), options=FileOptions(no_edge="-1")).n == 4
+    assert length(tmp_path / "pairs.txt", "1", "3", no_edge=-1) == np.inf
     (tmp_path / "zeros.csv").write_text("0,1,0,0\n1,0,2,0\n0,2,0,3\n0,0,3,0\n")
     assert length(tmp_path / "zeros.csv", "0", "3", no_edge=0) == 6
     with pytest.raises(Refused, match="may mean no edge"):

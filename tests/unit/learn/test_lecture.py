@@ -256,9 +256,8 @@ def test_a_session_without_cue_cards_gives_a_skeleton_whose_questions_its_runs_a
     model, _ = load_model(tmp_path / "talk.fwt.jsonl")
     asked = [said.kind for said in map(cue_of, model.markers) if said.kind is not None]
     begun = [marker for marker in model.markers if cue_of(marker).kind is None]
-    assert (
-        {m.t for m in begun} >= {run.started for run in model.runs.values()} and any(m.notes for m in begun) and len(asked) >= 2
-    )
+    assert {m.t for m in begun} >= {run.started for run in model.runs.values()} and any(m.notes for m in begun)
+    assert len(asked) >= 2
     assert main(["mark", "talk.fwt.jsonl", "--to", "b.md"]) == 0
     before, after = (sorted(Path(text).read_text().split("\n\n")) for text in ("a.md", "b.md"))
     assert [card.strip() for card in after] == [card.strip() for card in before], "and the notes are in it"
