@@ -55,9 +55,8 @@ def execute(args: argparse.Namespace) -> int:
     if args.json:
         print("\n".join(as_json(data(*comparison)) for comparison in comparisons), flush=True)
     else:
-        last, why = None, dict[str, None]()
+        last, why, because = None, dict[str, None](), list[tuple[str, str]]()
         titles, *rows = [COMPARED_HEAD]
-        because: list[tuple[str, str]] = []
         for entrant, baseline, found in comparisons:
             if baseline is not last:
                 rows.append(comparison_cells(baseline, None))

@@ -30,8 +30,7 @@ def execute(args: argparse.Namespace) -> int:
         values: dict[str, dict[str, str]] = {}
         for name, v in found.everything():
             variable, description = about.get(name, ("", ""))
-            fields = {"value": v.text, "origin": v.origin, "where": v.where}
-            values[name] = {**fields, "variable": variable, "about": description}
+            values[name] = {"value": v.text, "origin": v.origin, "where": v.where, "variable": variable, "about": description}
         print(json.dumps({"file": str(found.path), "there": found.path.exists(), "settings": values}, indent=2))
         return OK
     print(f"file: {sanitise(str(found.path))}{'' if found.path.exists() else ' (there is none)'}\n")

@@ -26,9 +26,8 @@ def execute(args: argparse.Namespace) -> int:
     requested = parse_experiments(args, gpu=False)
     if len(requested) > 1:
         raise Refused(f"these options describe {len(requested)} graphs, but only one can be saved; pass one value per option")
-    experiment = settle(
-        Experiment(**{name: getattr(requested[0], name) for name in (*GENERATED, "file", *FileOptions._fields, "dtype")})
-    )
+    fields = {name: getattr(requested[0], name) for name in (*GENERATED, "file", *FileOptions._fields, "dtype")}
+    experiment = settle(Experiment(**fields))
     os.environ.update({**worker_environment("real"), **os.environ})  # numba reads them when it is imported
     with restore_handlers():
         on_signals(leave)  # compiled code does not raise KeyboardInterrupt

@@ -16,9 +16,8 @@ MIN = ("machine", "size", "from", "length", "kernels", "GPU", "runs", "best", "n
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "terms", nargs="*", help="list only sessions with all these terms in name, title, machine, kernels, state ..."
-    )
+    about = "list only sessions with all these terms in name, title, machine, kernels, state ..."
+    parser.add_argument("terms", nargs="*", help=about)
     parser.add_argument("--sort", choices=tuple(ORDERS), default="date", help="order (default: date, newest first)")
     add_json_option(parser, "one JSON object per session")
 

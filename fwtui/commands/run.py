@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import io
 import os
+import shlex
 import signal
 import stat
 import sys
@@ -32,6 +33,7 @@ from fwtui.common.exit_codes import NOT_RECORDED, OK, SIGNALLED, USAGE, WORKER_D
 from fwtui.common.signals import Stopped, on_signals
 from fwtui.common.text import quoted, sanitise
 from fwtui.experiment.experiment import Experiment, Settled, kernel_named
+from fwtui.experiment.user_kernel_registry import user_kernels
 from fwtui.live.counters import PROFILED
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
@@ -165,8 +167,7 @@ def _first(baseline: str, settled: list[Settled]) -> list[Settled]:
 
 def _run_all(live: Live, settled: list[Settled], args: argparse.Namespace, outlet: Outlet | None) -> int:
     as_table = not args.json and outlet is None
-    worst = OK
-    hinted: list[tuple[str, str]] = []
+    worst, hinted = OK, list[tuple[str, str]]()
     for experiment in settled:
         before = live.model.current
         code = run_one(live, experiment, args, outlet)
@@ -176,8 +177,7 @@ def _run_all(live: Live, settled: list[Settled], args: argparse.Namespace, outle
             continue
         if as_table:
             if args.answers and (summary := run.summary) is not None and summary.vertices:
-                edges = run.graph.edges if run.graph is not None else None
-                facts = answers.facts(summary, edges)
+                facts = answers.facts(summary, run.graph.edges if run.graph is not None else None)
                 print("\n".join([f"run {run.id}", *answers.lines(summary, facts), ""]), flush=True)
             hinted += [(f"run {run.id}", str(hint)) for hint in hints(live.model, run)[:MAX_HINTS]]
             kernel, n, total, ended = texts(TableRow(live.model, run), "asked", "n", "total", "result")
@@ -186,6 +186,10 @@ def _run_all(live: Live, settled: list[Settled], args: argparse.Namespace, outle
             print(as_json(result(live.model, run, args.baseline)), flush=True)
     if as_table and live.model.runs:
         print("\n".join([*runs(live.model, args.baseline), *reasons(hinted)]), flush=True)
+        own = [one for name, one in user_kernels().items() if any(e.kernel == name for e in settled)]
+        for path in (one.path for one in own if one.kernel.backend == "cuda"):
+            watch = f"fwtui watch {sanitise(shlex.quote(os.path.relpath(path)))}"
+            print_message(f"verification compares distances; `{watch}` also checks for races and divergent barriers")
     recorded = OK if args.record is None else close_session(live, args)
     return worst or recorded
 

@@ -1,4 +1,4 @@
-"""Serve replays and the course to browsers on this machine, read-only."""
+"""Serve replays and the course to browsers on this machine only (127.0.0.1); visitors cannot run or change anything."""
 
 from __future__ import annotations
 

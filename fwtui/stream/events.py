@@ -348,12 +348,10 @@ class Telemetry(Event, OfDevice, frozen=True, kw_only=True):
     throttle: Count | None = None  # NVML bit mask of clocks-event reasons
     energy_joules: Amount | None = None
     sm_utilisation: Annotated[
-        Share | None,
-        Quantity("SM activity", PERCENT, "share of cycles with a resident warp", 1, later=True, among=1, source=GPM),
+        Share | None, Quantity("SM activity", PERCENT, "share of cycles with a resident warp", 1, later=True, among=1, source=GPM)
     ] = None
     sm_occupancy: Annotated[
-        Share | None,
-        Quantity("SM occupancy", PERCENT, "achieved occupancy", 1, place=5, source=GPM, short="SM occ."),
+        Share | None, Quantity("SM occupancy", PERCENT, "achieved occupancy", 1, place=5, source=GPM, short="SM occ.")
     ] = None
     integer_utilisation: Annotated[Share | None, Quantity("INT pipe", PERCENT, "utilisation", 1, later=True, source=GPM)] = None
     fp32_utilisation: Annotated[Share | None, Quantity("FP32 pipe", PERCENT, "utilisation", 1, later=True, source=GPM)] = None
@@ -361,8 +359,7 @@ class Telemetry(Event, OfDevice, frozen=True, kw_only=True):
         Share | None, Quantity("DRAM util", PERCENT, "DRAM throughput / peak", 1, place=6, among=4, source=GPM)
     ] = None
     nvlink_bytes_per_second: Annotated[
-        Amount | None,
-        Quantity("NVLink", TRAFFIC, "sent and received", "nvlink_peak_bytes_per_second", 9e11, later=True, among=3),
+        Amount | None, Quantity("NVLink", TRAFFIC, "sent and received", "nvlink_peak_bytes_per_second", 9e11, later=True, among=3)
     ] = None
     pcie_bytes_per_second: Annotated[
         Amount | None,

@@ -128,15 +128,17 @@ class Begun(Struct, frozen=True, tag="begun", tag_field="told"):
 
 
 def repeated(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the cases with wrong distances after the first one, which are displayed only by their names."""
-    return [finding for finding in findings if finding.outcome == WRONG][1:]
+    """Return the cases that are wrong or race after the first one, which are displayed only by their names."""
+    return [finding for finding in findings if finding.outcome in (WRONG, RACY)][1:]
 
 
 def repeated_text(findings: Sequence[Finding]) -> str:
-    """Name the repeated cases: 2 more cases are wrong: n = 4, one block; n = 5; empty if there are none."""
-    cases = [finding.case for finding in repeated(findings)]
-    verb = "is" if len(cases) == 1 else "are"
-    return f"{units.counted(len(cases), 'more case')} {verb} wrong: {'; '.join(cases)}" if cases else ""
+    """Name the repeated cases: 2 more cases race: n = 4, one block; n = 5; empty if there are none."""
+    parts = []
+    for outcome, verbs in ((WRONG, ("is wrong", "are wrong")), (RACY, ("races", "race"))):
+        if cases := [finding.case for finding in repeated(findings) if finding.outcome == outcome]:
+            parts.append(f"{units.counted(len(cases), 'more case')} {verbs[len(cases) > 1]}: {'; '.join(cases)}")
+    return "; ".join(parts)
 
 
 def verdict(findings: Iterable[Finding]) -> str:

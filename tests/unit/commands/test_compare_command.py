@@ -71,8 +71,8 @@ def test_incomparable_runs_have_no_ratio_and_one_reason(capsys: pytest.CaptureFi
     below = next(line for line in shown.splitlines() if "is not the same work" in line)
     assert below.startswith("not compared: n = 1024")
     assert main(["compare", "h200-density", "--json"]) == 0
-    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert {(2, 1), (8, 7), (22, 21)} <= {(one["run"], one["baseline"]) for one in told} and len(told) == 11
+    told = {(one["run"], one["baseline"]) for one in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert {(2, 1), (8, 7), (22, 21)} <= told and len(told) == 11
 
 
 def comparisons(model: Model) -> list[tuple[object, ...]]:

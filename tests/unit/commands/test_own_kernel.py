@@ -189,6 +189,7 @@ def test_a_kernel_is_judged_once(
         assert lines[ended + 3].startswith("prompt 2 of 5: Let one block of threads update one tile")
         plan = lines.index("+ the plan does every relaxation once, and its steps do not race")
         assert plan in (1, 2) and lines[plan + 1] == "+ n = 1, one vertex: right"
+        assert "watch mine.py` also checks" in fwtui(tmp_path, "run", "-k", "mine.py", "-n", "8", "--device", "simulator").stderr
     path.write_text(path.read_text().replace("distance[i, k] + distance[k, j]", "distance[i, k] + distance[j, k]"))
     words = ("watch", "mine.py", "--once", "--trust", "--device", "simulator")
     wrong = fwtui(tmp_path, *words, *([] if whole else ["--json"]))

@@ -17,7 +17,7 @@ from fwtui.common.child_process import Supervised
 from fwtui.experiment.device import DeviceId
 from fwtui.live.kernel_test import KernelTestProcess, run_kernel_test
 from fwtui.measure.kernel_test_cases import kernel_test_ladder
-from fwtui.stream.kernel_tests import Finding, KernelTestRequest, verdict
+from fwtui.stream.kernel_tests import Finding, KernelTestRequest, repeated_text, verdict
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Rect
 
@@ -62,6 +62,7 @@ def test_a_broken_kernel_is_reported_in_one_sentence(name: str, tmp_path: Path) 
     found = findings(edit.write(tmp_path))
     assert re.fullmatch(edit.simulated, verdict(found)), verdict(found)
     assert found[-1].outcome == edit.outcome
+    assert edit.outcome not in ("wrong", "racy") or re.match("2 more cases (are wrong|race): ", repeated_text([found[-1]] * 3))
 
 
 def test_the_place_of_a_wrong_cell_is_data(tmp_path: Path) -> None:
