@@ -13,7 +13,7 @@ from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.event import Cache
 from fwtui.stream.events import CpuLoop, LevelLimit
 from fwtui.stream.model import Model
-from fwtui.stream.run import Run
+from fwtui.stream.run import PhaseTime, Run
 from fwtui_kernels.plan import ITEMSIZE
 
 MEMORY = 0  # the level below all caches
@@ -55,6 +55,12 @@ class CpuFacts(NamedTuple):
         """Return the instructions per cycle of a busy core in that loop, at `each` relaxations per cycle."""
         countable = loop is not None and loop.relaxations and each
         return sum(loop.mix.values()) / loop.relaxations * each if loop is not None and countable and each else None
+
+
+def phase_facts(facts: CpuFacts, phase: PhaseTime) -> CpuFacts:
+    """Return the facts of a phase: its busy cores, and its relaxations per cycle of a busy core."""
+    busy = phase.cpu_seconds / phase.seconds if phase.cpu_seconds and phase.seconds > 0 else facts.busy
+    return facts._replace(busy=busy, each=per_cycle(phase.relaxations, phase.seconds * (busy or 0.0), facts.clock_mhz))
 
 
 def cpu_facts(model: Model, run: Run) -> CpuFacts | None:

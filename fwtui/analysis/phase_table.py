@@ -29,7 +29,7 @@ from fwtui.analysis.bottleneck import (
     dram_share,
     reason_of,
 )
-from fwtui.analysis.cpu import CpuFacts, cpu_facts, has_minimum, level_with_article, per_cycle
+from fwtui.analysis.cpu import CpuFacts, cpu_facts, has_minimum, level_with_article, phase_facts
 from fwtui.analysis.data_sheet import SHARED_BYTES_PER_CLOCK, shared_bytes_per_second
 from fwtui.analysis.disturbances import MAX_OVERHEAD, timers_distort
 from fwtui.analysis.limits import limit_of
@@ -181,8 +181,7 @@ def _line(run: Run, roofs: Roofs, phase: PhaseTime, evidence: Evidence | None, f
     roofline = memory_seconds, compute_seconds, shared_seconds
     line = PhaseRow(key, title, launches, relaxations, moved, seconds, *roofline, Bottleneck(UNKNOWN, ""))
     if facts is not None and not run.ranks and seconds > 0:
-        busy_facts = facts._replace(busy=phase.cpu_seconds / seconds) if phase.cpu_seconds else facts
-        return line._replace(limiter=_by_cpu(run, roofs, line, busy_facts))
+        return line._replace(limiter=_by_cpu(run, roofs, line, phase_facts(facts, phase)))
     of_phase = evidence if share >= MIN_RUN_SHARE else None
     dram, _ = dram_share(run, of_phase, (key, seconds))
     measured = dram * seconds if dram is not None else memory_seconds
@@ -286,7 +285,8 @@ def _unknown(roofs: Roofs, memory_share: float | None, compute_share: float | No
     if memory_share is None:
         return Bottleneck(UNKNOWN, "".join(work) or UNMEASURED)
     if memory_share <= 1:
-        busy, rest = f"{roofs.memory} {whole_percent(memory_share)} of its bandwidth", ""
+        whole = "the bandwidth of its busy cores" if share_of else "its bandwidth"
+        busy, rest = f"{roofs.memory} {whole_percent(memory_share)} of {whole}", ""
     else:
         busy, rest = f"it requests {units.gain(memory_share)} the bandwidth of {roofs.memory}", ": caches serve the rest"
     return Bottleneck(UNKNOWN, busy, source=MODEL, more=", ".join([rest, *work]))
@@ -305,7 +305,7 @@ def _by_cpu(run: Run, roofs: Roofs, line: PhaseRow, facts: CpuFacts) -> Bottlene
 
     Tested in order: too few tiles, instruction issue, the memory that holds the matrix, scalar code, both roofs, latency.
     """
-    loop, busy, bandwidth = of_phase(run.loops, line.key), facts.busy, facts.bytes_per_second
+    loop, bandwidth = of_phase(run.loops, line.key), facts.bytes_per_second
     tiles, cores = tiles_per_launch(run, line), facts.cores
     if tiles is not None and cores and round(tiles) < cores and run.experiment.options.get("cores", 1):
         return Bottleneck("too few tiles", f"{units.counted(round(tiles), 'tile')}, {cores} cores")
@@ -318,7 +318,6 @@ def _by_cpu(run: Run, roofs: Roofs, line: PhaseRow, facts: CpuFacts) -> Bottlene
     memory_share = seconds / line.seconds if seconds else None
     compute_share = line.compute_seconds / facts.used / line.seconds if line.compute_seconds else None
     share_of = "the peak rate of its busy cores" if facts.few else ""
-    each = per_cycle(line.relaxations, line.seconds * (busy or 0.0), facts.clock_mhz)
     if compute_share is not None and BOTTLENECK_SHARE <= compute_share <= 1 + PEAK_ERROR:
         return Bottleneck(ISSUE, f"{_of_peak(compute_share, share_of)}{' (noisy)' * ('peak rate' in roofs.noisy)}")
     if memory_share is not None and BOTTLENECK_SHARE <= memory_share <= 1:
@@ -332,7 +331,7 @@ def _by_cpu(run: Run, roofs: Roofs, line: PhaseRow, facts: CpuFacts) -> Bottlene
             return Bottleneck(ISSUE, f"{float_peak}; a {roofs.form.rpartition(', ')[2]} would do {units.gain(faster)} as many")
     if facts.scalar or (loop is not None and loop.lanes == 1):
         return Bottleneck("not vectorised", SCALAR)
-    rate = facts.instructions_a_cycle(loop, each)
+    rate = facts.instructions_a_cycle(loop, facts.each)
     if rate is not None and rate >= MIN_ISSUE_RATE:
         return Bottleneck(ISSUE, f"{rate:.1f} instructions per cycle")
     if compute_share is not None and memory_share is not None and MIN_COMBINED_SHARE <= compute_share + memory_share <= 1:

@@ -290,16 +290,10 @@ def test_the_end_of_a_race_names_a_winner_only_if_the_difference_is_clear() -> N
     assert wrong == RaceResult("No winner: run 8 is wrong, so its time does not count.")
 
 
-@pytest.mark.parametrize(
-    ("total", "seconds", "shown"),
-    [
-        (0.0314, 0.0099, "9.9 ms"),
-        (0.255, 0.0314, "31 ms"),
-        (0.0314, 0.0314, "31.4 ms"),
-        (150.0, 30.0, "30.0 s"),
-        (2.5, 0.0, "0.00 s"),
-    ],
-)
+SECONDS = [(0.0314, 0.0099, "9.9 ms"), (0.255, 0.0314, "31 ms"), (0.0314, 0.0314, "31.4 ms"), (150.0, 30.0, "30.0 s")]
+
+
+@pytest.mark.parametrize(("total", "seconds", "shown"), [*SECONDS, (2.5, 0.0, "0.00 s")])
 def test_the_elapsed_time_has_the_unit_and_decimals_of_the_total(total: float, seconds: float, shown: str) -> None:
     assert clock(RacePosition(0.5, seconds), ProgressCurve((0.0, 1.0), (0.0, total), 0, False)) == shown
 

@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
+from apps import replay_at_end
+from pressing import opened, settled
 from recorded_sessions import SESSION
 
 from fwtui.analysis.bottleneck import counters_of, dram_share
@@ -42,6 +44,16 @@ def text_rows(run: Run, model: Model) -> dict[str, tuple[str, str]]:
 
 def subject(run: Run, model: Model) -> RunSubject:
     return RunSubject(run, model.evidence(run), model.gpu_of(run), None, True, limit_of(model, run))
+
+
+async def test_the_shares_of_a_cpu_run_name_busy_cores_or_all_cores() -> None:
+    async with opened(replay_at_end(shipped_folder() / "lecture-own-kernel.fwt.jsonl.gz", "explain")) as pilot:
+        text = " ".join(re.sub(r"│.*", "", row) for row in (await settled(pilot)).splitlines())
+    text = re.sub(r"\s+", " ", text)
+    sentence = re.search(r"of the bandwidth of its busy cores, compute (\d+) % of the peak rate of its busy cores", text)
+    panel = re.search(r"per cycle \S+ [\d.]+ of [\d.]+ relax, ([\d.]+) % of peak", text)
+    assert sentence is not None and panel is not None and round(float(panel[1])) == int(sentence[1])
+    assert "relaxations / peak rate), both of all cores" in text and "all-core bandwidth" in text
 
 
 def test_a_kernel_has_the_same_instructions_per_relaxation_in_every_recording() -> None:

@@ -172,16 +172,8 @@ async def test_sizes_that_follow_each_other_at_once_settle_and_are_bounded(
             assert dashboard.size == dashboard.screen.size == bounds
 
 
-MARKUP = [
-    "[@click=app.pwn]free[/]",
-    "[/",
-    "[/]",
-    "[/red]",
-    "[link='https://example.com']here[/link]",
-    "[bold red on blue]loud[/]",
-    "$accent $nothing %s {0} \\[x]",
-    "kernel[tile=32]",
-]
+MARKUP = ["[@click=app.pwn]free[/]", "[/", "[/]", "[/red]", "[link='https://example.com']here[/link]"]
+MARKUP += ["[bold red on blue]loud[/]", "$accent $nothing %s {0} \\[x]", "kernel[tile=32]"]
 
 
 def hostile(event: Any, text: str) -> Any:

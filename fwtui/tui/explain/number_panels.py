@@ -30,6 +30,7 @@ HOW = {  # definitions of columns
     ROOFLINE: "roofline time = max(bytes / peak bandwidth, relaxations / peak rate), DRAM bytes if measured, else requested ones",
     GAIN: "at most: speedup of the run if this phase took its roofline time",
 }
+CPU_ROOFLINE = "roofline time = max(requested bytes / bandwidth, relaxations / peak rate), both of all cores"
 CPU_HEAD = line(("CORES AND CACHES  ", f"{STRONG} $text-primary"))
 CPU_LABEL = 10
 MAX_NAMED = 6  # instructions of a loop
@@ -69,7 +70,8 @@ class PhaseTable(TextPanel[PhaseTableSubject | None]):
         struck = "strike" if run_labels.is_unreliable(run) else ""
         room = width - used if wide else 0
         rows += [_row(*both, title, columns, room, struck) for both in zip(subject.lines, texts, strict=True)]
-        rows += hanging_indent("", 0, [HOW[name] for name, _ in columns if name in HOW], width, MUTED)
+        how = HOW if run.backend == "cuda" else HOW | {ROOFLINE: CPU_ROOFLINE}
+        rows += hanging_indent("", 0, [how[name] for name, _ in columns if name in how], width, MUTED)
         for one in subject.lines:
             formulas = [formula(subject.roofs, one)] if subject.formulas and one.roofline_seconds is not None else []
             if one.key and (formulas or not wide):
@@ -147,8 +149,9 @@ class CpuPanel(TextPanel[CpuSubject | None]):
         if facts.each is not None:
             cycles = (facts.cores or 0) * (facts.clock_mhz or 0) * 1e6  # cycles per second of all cores
             most = subject.limit / cycles if subject.limit and cycles else None
-            text = f"{units.digits(facts.each)} relaxations" + (f" of {units.digits(most)} at the peak rate" if most else "")
-            rows.append(_measure("per cycle", facts.each / most if most else None, width, text))
+            share = facts.each / most if most else None
+            of, at = (f" of {units.digits(most)}", f", {units.percent(share)} of peak") if most else ("", "")
+            rows.append(_measure("per cycle", share, width, f"{units.digits(facts.each)}{of} relax{at}"))
         if facts.clock_mhz:
             rows += hanging_indent(
                 "clock", CPU_LABEL, [f"{facts.clock_mhz:.0f} MHz, measured right after the repetitions"], width
@@ -177,7 +180,7 @@ def _levels(subject: CpuSubject, width: int) -> list[Content]:
     facts, measured = subject.facts, {one.level: one for one in subject.levels}
     if not facts.caches:
         return hanging_indent("caches", CPU_LABEL, ["this system does not report its caches"], width)
-    rows = [line((f"{'level':<{CPU_LABEL}}{'size / cores':>13}{'bandwidth':>19}", MUTED))]
+    rows = [line((f"{'level':<{CPU_LABEL}}{'size / cores':>13}{'all-core bandwidth':>19}", MUTED))]
     sizes = {cache.level: f"{units.memory(cache.bytes)}{f' / {cache.cores}' * (cache.cores > 1)}" for cache in facts.caches}
     for level in (*sizes, MEMORY):
         one = measured.get(level)

@@ -12,7 +12,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from fwtui.analysis.compare import ComparedRun
-from fwtui.analysis.cpu import CpuFacts, cpu_facts
+from fwtui.analysis.cpu import CpuFacts, cpu_facts, phase_facts
 from fwtui.analysis.explanation import explain
 from fwtui.analysis.phase_table import phase_rows, roofs_of
 from fwtui.experiment.experiment import kernel_named
@@ -341,8 +341,10 @@ class ExplainScreen(Frame):
         self.update()
 
     def _cpu(self, run: Run, facts: CpuFacts) -> CpuSubject:
-        """Return the facts of a run on a CPU, with the loop of the displayed kernel function."""
+        """Return the facts of a run on a CPU in the phase of the displayed kernel function, with its loop."""
         op = self._op or slowest_op(run)
+        phase = next((one for one in run.phases if one.key == op or len(run.phases) == 1), None)
+        facts = phase_facts(facts, phase) if phase is not None else facts
         roofs, limits = roofs_of(self.model, run), self.model.measured.get(run.device)
         why = explain(ComparedRun(self.model, run), None)._replace(cpu="").sentence(sourced=self.look.details)
         levels = limits.levels if limits is not None else ()
