@@ -84,12 +84,9 @@ def pairs(a: events.Answers) -> int:
 def facts(a: events.Answers, edges: int | None = None) -> list[tuple[str, str]]:
     """Return the facts, each with a name and a line of text."""
     rows = [("vertices", f"{a.vertices:,}")]
-    if edges is not None:
-        rows.append(("edges", f"{edges:,}"))
-    rows += [
-        ("reachable", f"{_share(a)} of {pairs(a):,} ordered pairs"),
-        ("strong components", f"{a.components:,}, the largest of {units.vertices(a.largest)}"),
-    ]
+    rows += [("edges", f"{edges:,}")] if edges is not None else []
+    rows.append(("reachable", f"{_share(a)} of {pairs(a):,} ordered pairs"))
+    rows.append(("strong components", f"{a.components:,}, the largest of {units.vertices(a.largest)}"))
     if a.diameter is not None and a.mean is not None:
         note = "" if a.reachable == pairs(a) else ", of the pairs that have a path"
         rows.append(("diameter", f"{distance(a.diameter)}, from {' to '.join(a.farthest)}{note}"))

@@ -94,8 +94,8 @@ def by_samples(
         if share is not None:
             busy = f"DRAM throughput {whole_percent(share)} of peak"
             what = "device memory" if share >= BOTTLENECK_SHARE else what if share >= MAX_IDLE_SHARE else "cache latency"
-    known = busy or because != str(sampled)
-    return Bottleneck(what, because, busy, sampled.place, source * bool(known), computes=sampled.computes)
+    source *= bool(busy or because != str(sampled))
+    return Bottleneck(what, because, busy, sampled.place, source, computes=sampled.computes)
 
 
 def counters_of(run: Run, phase: str) -> Mapping[str, float]:

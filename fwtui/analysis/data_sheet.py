@@ -6,12 +6,18 @@ from fwtui.analysis.occupancy import TABLE
 from fwtui.stream.events import Device
 
 
+def fp32_lanes(device: Device | None) -> int | None:
+    """Return the number of FP32 units of a GPU; None if the GPU is unknown."""
+    each = TABLE.get(device.compute_capability) if device is not None and device.compute_capability is not None else None
+    return (
+        each.fp32_lanes * device.multiprocessors if device is not None and each is not None and device.multiprocessors else None
+    )
+
+
 def fp32_flops(device: Device | None) -> float | None:
     """Return the FP32 FLOP/s at the highest clock (a fused multiply-add counts as two); None if unknown."""
-    each = TABLE.get(device.compute_capability) if device is not None and device.compute_capability is not None else None
-    if device is None or each is None or not (device.multiprocessors and device.max_clock_mhz):
-        return None
-    return 2.0 * each.fp32_lanes * device.multiprocessors * device.max_clock_mhz * 1e6
+    lanes = fp32_lanes(device)
+    return 2.0 * lanes * device.max_clock_mhz * 1e6 if lanes and device is not None and device.max_clock_mhz else None
 
 
 # 32 banks of 4 bytes per clock and multiprocessor on every compute capability since 3.0: CUDA C++ Programming Guide,

@@ -87,11 +87,10 @@ def explain(entrant: ComparedRun, baseline: ComparedRun | None) -> Explanation:
     limit = limit_of(model, run)
     busy = limiter is not None and limiter.what.startswith((ISSUE, PIPE)) and "% busy" in f"{limiter.because}{limiter.busy}"
     far = busy and limit is not None and limit.share is not None and limit.share < MIN_PEAK_SHARE
-    busy_with = "mainly loads and addresses" * far
     against = _against(compare(entrant, baseline)) if baseline is not None else ""
     facts = cpu_facts(model, run)
     cpu = describe_cpu(facts, of_phase(run.loops, slowest.key if slowest is not None else "")) if facts is not None else ""
-    return Explanation(against, limiter, phase, missing, busy_with, describe_waiting(model, run), cpu)
+    return Explanation(against, limiter, phase, missing, "mainly loads and addresses" * far, describe_waiting(model, run), cpu)
 
 
 def speedup_causes(comparison: Comparison) -> tuple[str, ...]:

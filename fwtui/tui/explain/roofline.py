@@ -98,10 +98,12 @@ def _rules(model: Model, roofs: Roofs, run: Run) -> tuple[Rule, ...]:
     slowest = slowest_line(phase_rows(model, run))
     if slowest is not None and slowest.shared_seconds:
         rate = slowest.relaxations / slowest.shared_seconds
-        rules.append(Rule(rate, f"shared-memory ceiling {units.rate(rate)}", short=f"shared memory {_rate(rate)}"))
+        rules.append(
+            Rule(rate, f"shared-memory ceiling of run {run.id}: {units.rate(rate)}", short=f"shared memory, run {run.id}")
+        )
     if roofs.issued_per_second:
         rate = roofs.issued_per_second
-        rules.append(Rule(rate, f"issue-rate ceiling {units.rate(rate)}", short=f"issue rate {_rate(rate)}"))
+        rules.append(Rule(rate, f"issue-rate ceiling of run {run.id}: {units.rate(rate)}", short=f"issue rate, run {run.id}"))
     return tuple(rules)
 
 

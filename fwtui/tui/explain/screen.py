@@ -154,7 +154,7 @@ class ExplainScreen(Frame):
         ("roofline", "each run of this data type is below two roofs: memory bandwidth (slope) and compute (flat)"),
         ("relaxations/byte", "arithmetic intensity: n^3 / bytes of DRAM traffic if it was measured, else of the cost model"),
         ("at most 1.2x", "speedup of the run without that stall, or if that phase took its roofline time"),
-        ("shared-memory ceiling", "bandwidth of 128 B per clock and SM, with the counted accesses and bank conflicts"),
+        ("shared-memory ceiling", "of this run: 128 B per clock and SM, with its counted accesses and bank conflicts"),
         ("letters", f"{LETTERS}; the glossary has advice for each"),
         ("occupancy curves", "theoretical occupancy if one resource of the block changes, as in Nsight Compute's calculator"),
         ("per cycle", "relaxations per cycle of a busy core, and the measured peak"),
