@@ -87,9 +87,15 @@ async def test_an_empty_guess_shows_the_answer_and_an_invalid_one_is_refused(liv
         assert "All kernels of the course, n 4096" in text and "Serial CPU" in text and "1.00x" in text and "Look-ahead" in text
 
 
-async def test_a_narrow_screen_shows_the_lesson_or_the_matrix_and_a_wide_one_both(live: FakeLive) -> None:
-    app = begun(live, "blocked")
+async def test_the_course_goes_on_where_it_was_and_a_narrow_screen_shows_its_lesson_or_the_matrix(live: FakeLive) -> None:
+    app = begun(live, "blocked", saved_state=SavedUiState(course="blocked"))
     async with opened(app, size=NARROW) as pilot:
+        assert "continued at step 4; Home opens the first step" in await go(pilot)
+        text = await go(pilot, "home")
+        assert f"1 of {STEPS}" in text
+        assert f"{STEPS} steps, about {screen_of(app, LearnScreen).progress.lessons.minutes} minutes" in text
+        assert f"{STEPS} of {STEPS}" in await go(pilot, "end")
+        assert "going on" not in await go(pilot, *["left_parenthesis"] * (STEPS - 4))
         words, grid = app.screen.query_one(CourseText), app.screen.query_one(DistanceGrid)
         assert words.region.area and not grid.region.area
         assert screen_of(app, LearnScreen).stepping.position == 0
@@ -184,17 +190,6 @@ async def test_a_step_that_cannot_run_here_is_not_offered(live: FakeLive, monkey
     async with opened(app) as pilot:
         assert "run it" not in await go(pilot)
         assert "naive needs a GPU" in await go(pilot, "r") and not live.started
-
-
-async def test_the_course_shows_its_duration_and_where_it_continues(live: FakeLive) -> None:
-    app = begun(live, "blocked", saved_state=SavedUiState(course="blocked"))
-    async with opened(app, size=NARROW) as pilot:
-        assert "continued at step 4; Home opens the first step" in await go(pilot)
-        text = await go(pilot, "home")
-        assert f"1 of {STEPS}" in text
-        assert f"{STEPS} steps, about {screen_of(app, LearnScreen).progress.lessons.minutes} minutes" in text
-        assert f"{STEPS} of {STEPS}" in await go(pilot, "end")
-        assert "going on" not in await go(pilot, *["left_parenthesis"] * (STEPS - 4))
 
 
 async def test_keys_palette_and_help(live: FakeLive) -> None:

@@ -121,7 +121,9 @@ async def test_a_sweep_fills_the_map_and_says_what_is_fastest(app: FwtuiApp, liv
         assert app.view is not None and app.view.place == "run" and app.view.selected == square.run.id
 
 
-async def test_c_stops_a_sweep_and_r_continues_without_repeating_runs(app: FwtuiApp, live: ScriptedLive) -> None:
+async def test_c_stops_a_sweep_r_continues_without_repeating_runs_and_a_mistake_starts_nothing(
+    app: FwtuiApp, live: ScriptedLive
+) -> None:
     async with opened(app) as pilot:
         await proceed(pilot, "r", ticks=5)
         live.pace = 3
@@ -133,16 +135,12 @@ async def test_c_stops_a_sweep_and_r_continues_without_repeating_runs(app: Fwtui
         assert len(live.started) == begun
         live.pace = 1000
         await proceed(pilot, "r", ticks=40)
-    assert len(live.started) == 17  # the one that was cancelled ran again
-
-
-async def test_a_mistake_is_shown_under_its_row_and_nothing_starts(app: FwtuiApp, live: ScriptedLive) -> None:
-    async with opened(app) as pilot:
+        assert len(live.started) == 17  # the one that was cancelled ran again
         app.screen.query_one("#field-n", Input).value = "512..64"
         shown = await go(pilot, ticks=1)
         assert "is in descending order" in shown and app.screen.query_one("#run", Button).disabled
         await proceed(pilot, "r", ticks=2)
-        assert not live.started
+        assert len(live.started) == 17
         app.screen.query_one("#field-n", Input).value = "64"
         app.screen.query_one("#field-tile", Input).value = "16"
         assert "nothing varies" in await go(pilot, ticks=1)

@@ -64,11 +64,16 @@ def installed(tmp_path: Path) -> dict[str, str]:
 )
 def test_networkx_passes_its_own_tests_with_it(which: list[str], installed: dict[str, str], tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--pyargs", *which],
+        [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--assert=plain", "--pyargs", *which],
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        env={**installed, "NETWORKX_TEST_BACKEND": "fwtui", "NETWORKX_FALLBACK_TO_NX": "True"},
+        env={
+            **installed,
+            "NETWORKX_TEST_BACKEND": "fwtui",
+            "NETWORKX_FALLBACK_TO_NX": "True",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        },
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
 
