@@ -113,9 +113,8 @@ async def test_a_sampled_run_shows_its_hotspot_and_the_changes_from_its_baseline
         assert "run 3  remaining tiles  against run 1" in text
         assert "run 1   Warps stall on barrier (waits for its block) in 50 % of PC samples" in text
         assert re.search(r"reasons +0 % +60 %  S short scoreboard .*\n +50 % +0 %  B barrier .*\n +50 % +40 %  I selected", text)
-        assert "1 of 4 instructions" not in text and "run 3: 3 of 4 instructions are LDS, 1 FMNMX" in await shown(
-            pilot, "pagedown"
-        )
+        assert "1 of 4 instructions" not in text
+        assert "run 3: 3 of 4 instructions are LDS, 1 FMNMX" in await shown(pilot, "pagedown")
         assert "against" not in await shown(pilot, "B") and "against" not in await shown(pilot, "B", "j", "j")
         assert "run 1 is the baseline; J explains another run" in await shown(pilot, "B", "B")
 

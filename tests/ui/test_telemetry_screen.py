@@ -126,10 +126,8 @@ def test_the_first_quantities_suit_the_machine() -> None:
     model = Model()
     assert list(default_quantities(model)) == ["cpu_utilisation", "cpu_clock_mhz", "host_memory_bytes"]
     model.apply(scenes.GPU)
-    assert list(default_quantities(model))[:2] == [
-        "gpu_power_watts",
-        "gpu_clock_mhz",
-    ] and "cpu_utilisation" not in default_quantities(model)
+    assert list(default_quantities(model))[:2] == ["gpu_power_watts", "gpu_clock_mhz"]
+    assert "cpu_utilisation" not in default_quantities(model)
 
 
 def test_the_end_of_a_scale_is_a_field_of_device_or_machine() -> None:
@@ -227,9 +225,8 @@ def test_the_strip_shows_mean_and_max_of_an_ended_run() -> None:
     assert labels[:2] == ["run 2", "CPU"] and "SM clock" not in labels, "a GPU's clock says nothing of a run on the CPU"
     width = 118
     rows = telemetry_strip.arranged(telemetry_strip.places(model, model.run), width, 2)
-    assert all(sum(place.cells(past) + 2 for place, past in row) - 2 <= width for row in rows) and any(
-        past for _, past in rows[0]
-    )
+    assert all(sum(place.cells(past) + 2 for place, past in row) - 2 <= width for row in rows)
+    assert any(past for _, past in rows[0])
 
 
 async def test_tracks_are_read_with_cursor_and_mouse_zoomed_and_chosen(replay_of: Replay) -> None:
