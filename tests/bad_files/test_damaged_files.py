@@ -81,9 +81,7 @@ PUT = st.binary(max_size=40) | st.tuples(PLACE, st.integers(1, 700)).map(lambda 
 
 @given(st.lists(st.tuples(PLACE, PLACE, PUT), max_size=4))
 @settings(max_examples=150)
-def test_splices_never_make_a_line_that_was_not_there(
-    tmp_path_factory: pytest.TempPathFactory, cuts: list[tuple[int, int, bytes]]
-) -> None:
+def test_splices_never_make_a_new_line(tmp_path_factory: pytest.TempPathFactory, cuts: list[tuple[int, int, bytes]]) -> None:
     content = WHOLE
     for start, end, put in cuts:
         content = content[: min(start, end)] + put + content[max(start, end) :]

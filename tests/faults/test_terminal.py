@@ -165,9 +165,7 @@ l.Live.close = slow
 
 
 @pytest.mark.parametrize("number", but_later(signal.SIGTERM))
-def test_signals_in_a_run_close_the_recording_and_do_not_cut_it_off(
-    environment: dict[str, str], tmp_path: Path, number: signal.Signals
-) -> None:
+def test_signals_in_a_run_close_the_whole_recording(environment: dict[str, str], tmp_path: Path, number: signal.Signals) -> None:
     path = tmp_path / "recorded.fwt.jsonl"
     everything = {**environment, **broken(tmp_path, SLOW_END)}
     with PtyRun("dashboard", "--record", str(path), environment=everything) as run:

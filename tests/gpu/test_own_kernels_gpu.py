@@ -43,9 +43,7 @@ def test_a_run_reports_the_compilers_and_the_timers_results(engine: Any) -> None
     assert run.done is not None and run.done.outcome == "done" and run.done.median
 
 
-def test_a_function_that_writes_out_of_bounds_is_reported_by_the_gpu(
-    engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_out_of_bounds_is_reported_by_the_gpu(engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test runs in a separate process, because the error destroys the CUDA context."""
     for suffix in (".py", ".cu"):
         text = (EXAMPLES / f"one_thread{suffix}").read_text()

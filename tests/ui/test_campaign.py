@@ -43,9 +43,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fwtui.tui.app.reproduction_screen.papers", lambda: {"sing": made})
 
 
-async def test_a_reproduction_runs_is_recorded_and_ends_with_its_claims(
-    dashboard: FwtuiApp, live: FakeLive, short: None, tmp_path: Path
-) -> None:
+async def test_a_reproduction_ends_with_its_claims(dashboard: FwtuiApp, live: FakeLive, short: None, tmp_path: Path) -> None:
     async with opened(dashboard) as pilot:
         command(dashboard, "Reproduce: sing, quick").run()
         shown = await until(pilot, Dialog)

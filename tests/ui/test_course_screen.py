@@ -316,9 +316,7 @@ async def test_the_marked_cell_shows_its_relaxation_and_path(learning: FwtuiApp)
         assert screen_of(learning, LearnScreen).stepping.trace.kernel.id == before
 
 
-async def test_the_source_follows_what_runs_and_the_kernel_itself_is_compared_on_request(
-    learning: FwtuiApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_source_of_what_runs_is_compared_on_request(learning: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async with learning.run_test(size=(120, 60)) as pilot:
         assert "▌ " not in (await keyed(pilot)).replace("▌ runs now", ""), "nothing runs at the beginning"
         for name in ("pivot(distance, p)", "panels(distance, p)", "rest(distance, p)"):

@@ -120,9 +120,7 @@ async def test_the_form_opens_over_a_narrow_screen_and_enter_runs_it(dashboard: 
         assert "n 64" in shown
 
 
-async def test_the_palette_offers_keys_kernels_and_sessions_and_measures_the_limit(
-    dashboard: FwtuiApp, live: FakeLive, tmp_path: Path
-) -> None:
+async def test_the_palette_has_keys_kernels_sessions_and_the_limit(dashboard: FwtuiApp, live: FakeLive, tmp_path: Path) -> None:
     folder = tmp_path / "data" / "fwtui" / "sessions"
     folder.mkdir(parents=True)
     write_session(folder / "one-two.fwt.jsonl", scenes.cpu_session())
@@ -175,9 +173,7 @@ EXPLAINED = [(words, "Go to Explain", "explain") for words in ("roofline", "occu
 
 
 @pytest.mark.parametrize("searched", [FOUND, pytest.param(EXPLAINED, marks=pytest.mark.slow)], ids=len)
-async def test_the_palette_searches_screens_help_texts_and_the_glossary(
-    dashboard: FwtuiApp, searched: list[tuple[str, str, str]]
-) -> None:
+async def test_the_palette_searches_screens_help_and_glossary(dashboard: FwtuiApp, searched: list[tuple[str, str, str]]) -> None:
     async with opened(dashboard) as pilot:
         for words, first, place in searched:
             await press(pilot, "alt+5", "ctrl+p", *words)

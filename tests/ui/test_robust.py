@@ -150,9 +150,7 @@ def test_a_picture_that_cannot_be_written_is_one_sentence(tmp_path: Path, capsys
     assert [found.name for found in tmp_path.iterdir()] == ["synthetic.fwt.jsonl"]
 
 
-async def test_sizes_that_follow_each_other_at_once_settle_and_are_bounded(
-    dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_sizes_in_rapid_order_settle_and_are_bounded(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async with opened(dashboard) as pilot:
         laid_out: list[Size] = []
         before = Screen._screen_resized
@@ -316,9 +314,7 @@ def test_the_details_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [unwritable.write(error) for error in (ValueError(), Refused("a sentence"))] == ["ValueError", "a sentence"]
 
 
-async def test_a_press_on_a_removed_widget_and_an_update_of_a_removed_screen_do_nothing(
-    dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_presses_and_updates_of_removed_widgets_do_nothing(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async with opened(dashboard) as pilot:
         with monkeypatch.context() as patch:
             patch.setattr(dashboard.screen, "get_widget_and_offset_at", lambda x, y: (Static("removed"), Offset(0, 0)))

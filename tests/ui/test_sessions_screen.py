@@ -125,9 +125,7 @@ def test_no_column_is_cut_by_the_edge_of_the_screen_nor_the_name_of_a_shipped_se
     assert columns(-1) == columns(0), "a terminal of one column"
 
 
-async def test_the_arrows_move_the_mark_however_late_the_sessions_are_found(
-    own: Path, replay_of: Replay, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_arrows_move_the_mark_in_late_sessions(own: Path, replay_of: Replay, monkeypatch: pytest.MonkeyPatch) -> None:
     found, find = threading.Event(), screen.find
 
     def late(known: EntryCache) -> list[LibraryEntry]:
@@ -146,9 +144,7 @@ async def test_the_arrows_move_the_mark_however_late_the_sessions_are_found(
         assert "enter Replay" in shown.splitlines()[-1]
 
 
-async def test_own_sessions_are_deleted_after_a_question_and_impossible_deletions_are_refused(
-    own: Path, replay_of: Replay
-) -> None:
+async def test_own_sessions_are_deleted_after_a_question_and_impossible_ones_are_refused(own: Path, replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     path = own / f"20250102-cpu{SUFFIX}"
     async with opened(app) as pilot:

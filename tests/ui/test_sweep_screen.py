@@ -121,9 +121,7 @@ async def test_a_sweep_fills_the_map_and_says_what_is_fastest(app: FwtuiApp, liv
         assert app.view is not None and app.view.place == "run" and app.view.selected == square.run.id
 
 
-async def test_c_stops_a_sweep_r_continues_without_repeating_runs_and_a_mistake_starts_nothing(
-    app: FwtuiApp, live: ScriptedLive
-) -> None:
+async def test_c_stops_a_sweep_r_continues_it_and_a_mistake_starts_nothing(app: FwtuiApp, live: ScriptedLive) -> None:
     async with opened(app) as pilot:
         await proceed(pilot, "r", ticks=5)
         live.pace = 3

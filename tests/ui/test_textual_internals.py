@@ -55,9 +55,7 @@ async def test_an_undrawn_screen_is_drawn_when_its_lines_are_read(dashboard: Fwt
         (Screen, "__init__", "Screen._compositor .* there would be no pictures"),
     ],
 )
-def test_a_version_without_a_member_is_refused_in_one_sentence(
-    owner: object, name: str, words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_version_without_a_member_is_refused(owner: object, name: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(owner, name)  # type: ignore[arg-type]
     with pytest.raises(Refused, match=words) as refused:
         check()

@@ -122,9 +122,7 @@ async def test_a_file_is_watched_from_its_choice_to_its_end(
         await until(pilot, lambda: "device 'moon' is neither auto" in screen_text(dashboard))
 
 
-async def test_the_last_step_of_the_course_leads_by_prompts(
-    live: FakeLive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_last_course_step_leads_by_prompts(live: FakeLive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
     (tmp_path / "config.toml").write_text(f'kernel_folder = "{tmp_path}"\n')
     (tmp_path / "mine.py").write_text("def plan(shape, stepwise): ...\n")

@@ -107,9 +107,7 @@ def test_a_throttled_run_is_compared_with_the_throttled_peak_rate() -> None:
     assert limit_of(model, replace(run, done=None, samples=())) == limit._replace(share=None), "no time yet"
 
 
-def test_limits_are_kept_for_one_device_and_a_busy_machine_does_not_lower_them(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_limits_are_kept_for_one_device_and_not_lowered_by_a_busy_machine(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = replace(GPU, backend="cpu")
     assert limits.load(CPU.device_id) is None
     limits.save(replace(whole, complete=False))

@@ -59,9 +59,7 @@ def test_recorded_runs_race_by_time_and_by_round(recorded: dict[int, Run]) -> No
 
 
 @given(st.lists(st.floats(0, 1e9), max_size=6), st.integers(0, 2**60), st.floats(0, 1e9), st.floats(-1, 2))
-def test_a_race_runs_from_start_to_end_for_any_file(
-    recorded: dict[int, Run], seconds: list[float], total: int, median: float, at: float
-) -> None:
+def test_any_file_races_to_its_end(recorded: dict[int, Run], seconds: list[float], total: int, median: float, at: float) -> None:
     found = progress_curve(made(recorded[8], rounds(*seconds), total, median))
     if found is None:
         assert not median

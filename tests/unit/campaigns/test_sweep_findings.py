@@ -143,9 +143,7 @@ def test_a_question_fills_in_missing_axes() -> None:
     assert base.kernel == "tiled-cpu" and len(next(axis for axis in axes if axis.name == "density").values) == 7
 
 
-def test_the_command_prints_a_sweep_as_json_and_continues_a_recorded_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_json_and_continues_a_recorded_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["sweep", "-k", "serial", "--repeats", "2", "--telemetry-hz", "0"]
     first, second = tmp_path / "first.fwt.jsonl", tmp_path / "second.fwt.jsonl"
     assert main([*asked, "-n", "8,16", "--record", str(first), "--json"]) == 0

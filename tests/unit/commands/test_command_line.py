@@ -269,9 +269,7 @@ def imported(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]]
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_at_the_start_has_its_own_exit_code(
-    signum: int, imported: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_at_the_start_has_a_code(signum: int, imported: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
     """The signal arrives while a command is imported, also if an import hides the exception."""
 
     def ended(code: int) -> None:

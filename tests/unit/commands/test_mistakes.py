@@ -140,9 +140,7 @@ def test_a_misspelled_setting_is_corrected(
 
 
 @pytest.mark.parametrize("driver", ["nope", "os:path", "textual.driver:Nobody"])
-def test_a_driver_that_does_not_exist_is_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], driver: str
-) -> None:
+def test_a_missing_driver_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], driver: str) -> None:
     monkeypatch.setenv("TEXTUAL_DRIVER", driver)
     monkeypatch.setattr("textual.constants.DRIVER", driver)
     assert main(["dashboard", "--read-only"]) == 2

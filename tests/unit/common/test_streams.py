@@ -44,9 +44,7 @@ class Full(io.TextIOBase):
 
 
 @pytest.mark.parametrize(("error", "code"), [(BrokenPipeError(), 141), (OSError(28, "No space left on device"), 1)])
-def test_a_failed_flush_decides_the_exit_code(
-    error: OSError, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failed_flush_decides_the_code(error: OSError, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with open(tmp_path / "out", "wb") as out, redirect_stdout(Full(error, out.fileno())):
         assert flush_output(0) == code
         os.write(out.fileno(), b"left over")
@@ -67,9 +65,7 @@ def test_a_failed_flush_decides_the_exit_code(
         (StartError(OSError(errno.EMFILE, "Too many"), "mpiexec"), 2, "the process mpiexec was not started: too many; close"),
     ],
 )
-def test_a_refused_process_gives_one_sentence(
-    error: Exception, code: int, words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_refused_process_is_one_sentence(error: Exception, code: int, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     def work() -> None:
         raise error
 

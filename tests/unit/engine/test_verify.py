@@ -176,9 +176,7 @@ def path_graph(tmp_path: Path, weight: int, dtype: str, closed: bool) -> GraphIn
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("closed", [False, True])
 @pytest.mark.parametrize(("dtype", "fits", "over"), [("int16", 5400, 6000), ("float32", 5_000_000, 6_000_000)])
-def test_distances_beyond_the_type_are_out_of_range(
-    tmp_path: Path, how: str, closed: bool, dtype: str, fits: int, over: int
-) -> None:
+def test_too_long_distances_are_out_of_range(tmp_path: Path, how: str, closed: bool, dtype: str, fits: int, over: int) -> None:
     graph = path_graph(tmp_path, fits, dtype, closed)
     assert check(graph, solved(graph), how).verdict == "verified"
     graph = path_graph(tmp_path, over + 1, dtype, closed)

@@ -310,9 +310,7 @@ def test_only_regular_files_of_bearable_size_are_opened(tmp_path: Path) -> None:
         (300, 1 << 40, r"unpacks to 300 MiB, more than 200 times its .* B; save"),
     ],
 )
-def test_archives_that_promise_too_much_are_refused(
-    mebibytes: int, free: int, words: str, tmp_path: Path, pretend: Pretend
-) -> None:
+def test_too_promising_archives_are_refused(mebibytes: int, free: int, words: str, tmp_path: Path, pretend: Pretend) -> None:
     pretend.free_memory(free)
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -170,9 +170,7 @@ class TestNotes:
         said = capsys.readouterr().err
         assert words in said and said.count("\n") == 1 and not Path("l.fwt.jsonl").exists()
 
-    def test_files_that_are_no_text_and_options_that_do_not_go_together(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_files_that_are_no_text_and_options_that_conflict(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (tmp_path / "latin.md").write_bytes("## run 8\nZürich".encode("latin-1"))
         (tmp_path / "long.md").write_text("## run 8\n" + "\n" * notes.LARGEST_FILE)
         (tmp_path / "there.md").write_text("mine")
@@ -286,9 +284,7 @@ def test_a_card_about_lines_that_its_run_does_not_have_is_refused(
     assert said in (words := capsys.readouterr().err) and words.count("\n") == 1 and not out.exists(), words
 
 
-def test_an_editor_changes_the_talk_with_each_save(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_save_changes_a_talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("VISUAL", raising=False)
 

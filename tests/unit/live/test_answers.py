@@ -316,9 +316,7 @@ def test_a_real_worker_stops_summarising_and_may_be_asked_again() -> None:
         live.close()
 
 
-def test_wrong_huge_and_no_distances_are_refused_in_a_sentence(
-    live_of: Callable[..., Live], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_huge_and_no_distances_are_refused(live_of: Callable[..., Live], capsys: pytest.CaptureFixture[str]) -> None:
     live = live_of(lambda request: [])
     live.emit(events.Verdict(t=1, run=1, verdict="negative cycle", how="", cycle=(0, 1)))
     live.emit(events.RunDone(t=2, run=1, outcome="done"))

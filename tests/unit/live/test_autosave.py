@@ -55,9 +55,7 @@ def run(live: Live, number: int, end: str = "done") -> None:
 
 
 @pytest.mark.parametrize(("mid_session", "end"), [(False, "done"), (True, "done"), (False, "fault")])
-def test_an_old_run_is_read_back_from_the_recording(
-    begin: Callable[[], Live], tmp_path: Path, mid_session: bool, end: str
-) -> None:
+def test_an_old_run_is_read_from_the_recording(begin: Callable[[], Live], tmp_path: Path, mid_session: bool, end: str) -> None:
     live = begin()
     few = Model(live=True, limits=ModelLimits(whole_runs=1))
     few.adopt(live.model)

@@ -227,9 +227,7 @@ def test_the_tune_command_shows_what_it_tries(pretend: Pretend, capsys: pytest.C
         assert sentence in capsys.readouterr().err
 
 
-def test_a_tune_that_keeps_nothing_does_not_go_on_from_there(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_tune_that_keeps_nothing_begins_again(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def over(self: Tuner, problems: object, seconds: float) -> bool:
         self.saved = kept
         return False

@@ -60,9 +60,7 @@ def test_hardware_finds_the_gpus_through_a_child(fake_nvml: Mapping[str, str], a
 
 
 @pytest.mark.parametrize(("fault", "words"), [("CRASH_AFTER", "crashed during a query"), ("SLOW_MS", "did not answer")])
-def test_a_driver_that_crashes_or_hangs_is_a_reason(
-    fake_nvml: Mapping[str, str], asked: pytest.MonkeyPatch, fault: str, words: str
-) -> None:
+def test_a_faulty_driver_is_a_reason(fake_nvml: Mapping[str, str], asked: pytest.MonkeyPatch, fault: str, words: str) -> None:
     asked.setenv("LD_LIBRARY_PATH", fake_nvml["LD_LIBRARY_PATH"])
     asked.setenv(f"FAKE_NVML_{fault}", "0" if fault == "CRASH_AFTER" else "600000")
     found = gpus(0.5) if fault == "SLOW_MS" else gpus()

@@ -176,9 +176,7 @@ def test_run_takes_the_settings_and_its_flags_win(folder: Path) -> None:
     assert {e.n for e in fits} == {40} and len(fits) + len(left_out) == len(registry())
 
 
-def test_the_command_shows_every_value_and_its_source(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_values_and_their_sources(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     write(folder, 'theme = "nord"\n[keymap]\nrun = "f5"\n')
     monkeypatch.setenv("FWTUI_N", "77")
     assert main(["config"]) == 0

@@ -56,9 +56,7 @@ NONE = "\n.LBB1_7:\n\tmovq\t(%rax), %rcx\n\taddq\t$8, %rax\n\tjne\t.LBB1_7\n"
     [(X86, 16, 32, 16, 6), (ARM, 8, 16, 8, 6), (AVX2, 8, 32, 16, 4)],
     ids=["x86", "arm", "avx2"],
 )
-def test_the_loop_with_the_most_relaxations_is_found(
-    text: str, lanes: int, bits: int, relaxations: int, instructions: int
-) -> None:
+def test_the_loop_of_most_relaxations_is_found(text: str, lanes: int, bits: int, relaxations: int, instructions: int) -> None:
     loop = inner_loop(text)
     assert loop is not None
     assert (*loop[:3], sum(loop.mix.values())) == (lanes, bits, relaxations, instructions)

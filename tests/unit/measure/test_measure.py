@@ -108,9 +108,7 @@ def test_the_expected_time_ends_at_zero() -> None:
         ((7.0,), 0.1, {}),  # longer than the budget
     ],
 )
-def test_progress_only_rises_and_the_budget_bounds_what_is_left(
-    seconds: tuple[float, ...], between: float, asked: dict[str, Any]
-) -> None:
+def test_progress_rises_and_a_budget_bounds_the_rest(seconds: tuple[float, ...], between: float, asked: dict[str, Any]) -> None:
     clock, coming, told = 10.0, cycle(seconds), []
 
     def spend(some: float) -> float:

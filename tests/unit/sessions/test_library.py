@@ -71,9 +71,7 @@ class TestSummary:
 
 
 class TestLibrary:
-    def test_shipped_and_own_newest_first_and_broken_ones_too(
-        self, shelves: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_all_newest_first_and_broken_ones_too(self, shelves: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
         shipped, own = shelves
         run = started(1, 1), planned(1, 1, 100), verdict(2, 1), done(3, 1, 0.5)
         lines = [codec.as_line(events.Device(t=0, name="A GPU")), *run]

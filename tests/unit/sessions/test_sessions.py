@@ -190,9 +190,7 @@ class TestCheck:
             in out.getvalue()
         )
 
-    def test_each_of_several_files_is_named_and_the_worst_one_decides(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_each_file_is_named_and_the_worst_one_decides(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         whole, cut, none = record(tmp_path / "a", notice(1)), record(tmp_path / "b", notice(1), close=False), tmp_path / "c"
         assert [main(["check", *map(str, paths)]) for paths in ((cut, whole), (cut, none, whole))] == [1, 2]
         lines = capsys.readouterr().out.splitlines()

@@ -151,9 +151,7 @@ class TestMistakes:
         shown = capfd.readouterr()
         assert said in shown.err and shown.err.count("\n") == 1 and not shown.out
 
-    def test_a_place_that_cannot_be_written_is_refused_before_the_work(
-        self, towns: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_an_unwritable_place_is_refused_at_once(self, towns: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("fwtui.solver.command.load_lazily", lambda *_: pytest.fail("it was read first"))
         (tmp_path / "folder.npy").mkdir()
         for out, said in (("nowhere/o.npy", "no such file"), ("towns.csv/o.npy", "not a dir"), ("folder.npy", "is a directory")):

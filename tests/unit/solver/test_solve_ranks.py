@@ -216,9 +216,7 @@ class TestJob:
             ({"devices": "cpu,cpu", "graph": scipy.sparse.csr_array((2_000_000,) * 2)}, "distances of 2,000,000 vertices in"),
         ],
     )
-    def test_mistakes_are_refused_before_a_job_starts(
-        self, given: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_mistakes_are_refused_at_once(self, given: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(MpiJob, "__init__", lambda *given: pytest.fail("a job began"))
         with pytest.raises((Refused, NoGpu)) as refusal:
             solve(given.get("graph", GRAPHS["smaller than a tile"]), **{name: given[name] for name in given if name != "graph"})

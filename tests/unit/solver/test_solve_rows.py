@@ -90,9 +90,7 @@ def test_far_distances_named_kernels_and_graphs_whose_matrix_would_fit_no_memory
 
 @pytest.mark.parametrize("asked", [{"negative": 0.2, "connected": True}, pytest.param({}, marks=pytest.mark.slow)], ids=str)
 @pytest.mark.parametrize("predecessors", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_all_distances_of_a_graph_without_separators_by_searches_on_all_cores(
-    asked: dict[str, Any], predecessors: bool, pretend: Pretend
-) -> None:
+def test_without_separators_all_cores_search(asked: dict[str, Any], predecessors: bool, pretend: Pretend) -> None:
     pretend.limits(costs, SECONDS_PER_STEP=1e-9, SECONDS_PER_PROCESS=1e-4, MIN_SPARSE=400)
     pretend.limits(method, _PROCESS_STARTS=0.0, MIN_SPARSE=400)
     graph = matrix(400, density=0.05, **asked)

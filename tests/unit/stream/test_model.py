@@ -54,9 +54,7 @@ def everything(state: Model) -> None:
 
 @settings(max_examples=100)
 @given(SEQUENCES.filter(bool), st.integers(1, 7), st.data())
-def test_no_order_of_events_breaks_the_model_and_seeking_gives_that_of_its_moment(
-    sequence: list[Any], every: int, data: st.DataObject
-) -> None:
+def test_no_order_of_events_breaks_the_model_and_seeking_is_exact(sequence: list[Any], every: int, data: st.DataObject) -> None:
     state = Model(seeking=True, limits=ModelLimits(checkpoint_every=every))
     apply_all(state, sequence)
     assert state == model_of(sequence)
