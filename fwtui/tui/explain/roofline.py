@@ -96,14 +96,11 @@ def _rules(model: Model, roofs: Roofs, run: Run) -> tuple[Rule, ...]:
         most = roofs.relaxations_per_second
         rules.append(Rule(most, f"peak rate {units.rate(most)} ({roofs.form}, measured)", short=f"peak {_rate(most)}"))
     slowest = slowest_line(phase_rows(model, run))
-    if slowest is not None and slowest.shared_seconds:
-        rate = slowest.relaxations / slowest.shared_seconds
-        rules.append(
-            Rule(rate, f"shared-memory ceiling of run {run.id}: {units.rate(rate)}", short=f"shared memory, run {run.id}")
-        )
-    if roofs.issued_per_second:
-        rate = roofs.issued_per_second
-        rules.append(Rule(rate, f"issue-rate ceiling of run {run.id}: {units.rate(rate)}", short=f"issue rate, run {run.id}"))
+    shared = slowest.relaxations / slowest.shared_seconds if slowest is not None and slowest.shared_seconds else None
+    for name, rate in (("shared-memory", shared), ("issue-rate", roofs.issued_per_second)):
+        if rate:
+            short = f"run {run.id}: {name.replace('-', ' ')} {_rate(rate)}"
+            rules.append(Rule(rate, f"{name} ceiling of run {run.id}: {units.rate(rate)}", short=short))
     return tuple(rules)
 
 
