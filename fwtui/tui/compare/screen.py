@@ -69,6 +69,8 @@ class CompareScreen(Frame):
     DEFAULT_CSS = """
     CompareScreen #body { padding: 0 1; }
     CompareScreen CompareTable { height: auto; min-height: 3; max-height: 35%; }
+    CompareScreen.-high CompareTable { max-height: 55%; }
+    CompareScreen.-high.-sampled CompareTable { max-height: 35%; }
     CompareScreen CompareVerdict { margin-top: 1; }
     CompareScreen #parts { height: 1fr; min-height: 3; margin-top: 1; }
     CompareScreen #deltas { scrollbar-size-vertical: 1; }

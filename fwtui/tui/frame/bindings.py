@@ -71,10 +71,10 @@ def _arrow(keys: str, action: str, title: str, tooltip: str, id: str, **more: bo
     return _moved(keys, action, title, tooltip, _arrows_taken, id, priority=True, **more)
 
 
-CANCEL = bound("c", "cancel", "Cancel", "cancel the run, which stops before its next step", _is_idle, belongs=live)
+CANCEL = bound("c", "cancel", "Cancel", "cancel the run before its next step", _is_idle, belongs=live, deliberate=True)
 RECORD = bound("R", "record", "Save session", "save this session under a name; again: rename it", _nameless, belongs=live)
 MARK = bound("m", "mark", "Marker", "add a marker with a text to the recording", _not_recorded, belongs=live)
-PAUSE = hidden_look("p", "pause", "Pause", "freeze the view, on and off; runs and recordings continue", belongs=live)
+PAUSE = hidden_look("p", "pause", "Pause", "freeze the view, on and off; runs continue", belongs=live, deliberate=True)
 MOTION = hidden_look("o", "motion", "Motion", "slow motion of a finished run's plan, step by step; on and off")
 CURSOR = look("x", "cursor", "Cursor", "a cursor in the chart that the arrows move; on and off", _nothing_to_point_at)
 
