@@ -137,19 +137,18 @@ def _cpu_copy() -> float:
     size = min(COPY // 4, psutil.virtual_memory().available // COPY_SHARE)
     source = np.ones(size // 8)
     to = np.zeros_like(source)
-    copy = probe_cpu.build_copy()
-    copy(source, to)
+    probe_cpu.copy(source, to)
     if to[0] != 1 or to[-1] != 1:
         raise ProbeError("the CPU's copy is wrong")
 
-    return 2 * source.nbytes / min(_bursts(lambda: _seconds(copy, source, to)))
+    return 2 * source.nbytes / min(_bursts(lambda: _seconds(probe_cpu.copy, source, to)))
 
 
 def _cpu_levels(caches: Sequence[Cache]) -> Iterator[events.LevelLimit]:
     """Yield the update rate of each CPU cache and of memory: cells are modified in place."""
     import numba
 
-    threads, update = numba.get_num_threads(), probe_cpu.build_update()
+    threads = numba.get_num_threads()
     nearer = 0  # bytes of a core's share of the smaller caches
     for cache in (*caches, None):
         if cache is not None:
@@ -159,7 +158,9 @@ def _cpu_levels(caches: Sequence[Cache]) -> Iterator[events.LevelLimit]:
             level, size = 0, min(max(COPY // 4 // threads, 2 * BEYOND * nearer), free)
         if size >= BEYOND * nearer and size >= 8:
             cells = np.zeros((threads, size // 8), np.int64)
-            every, one = (_update_rate(update, cells[:count], cache is not None and cache.cores == 1) for count in (threads, 1))
+            every, one = (
+                _update_rate(probe_cpu.update, cells[:count], cache is not None and cache.cores == 1) for count in (threads, 1)
+            )
             yield events.LevelLimit(level, max(every, one), one)
         if cache is not None:
             nearer = max(nearer, cache.bytes // cache.cores)

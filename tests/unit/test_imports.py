@@ -43,7 +43,8 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui.solver.networkx_backend": ("networkx",),
     "fwtui_kernels.programs.nvrtc": ("cuda",),
     **dict.fromkeys(
-        (f"fwtui_kernels.parts.{name}" for name in ("cpu_sparse", "dissection", "row_factor")), ("numba", "llvmlite", "scipy")
+        (f"fwtui_kernels.{name}" for name in ("parts.cpu_sparse", "parts.dissection", "parts.row_factor", "probes.probe_cpu")),
+        ("numba", "llvmlite", "scipy"),
     ),
     **dict.fromkeys(
         (f"fwtui_kernels.compiled.{name}" for name in ("simulator", "device", "cubin_cache", "array_abi", "ptxas")), ()

@@ -7,16 +7,21 @@ vectors, and one value of a per row of the tile is broadcast:
     a   c c c c        so each loaded vector serves several relaxations
     a   c c c c
 
-The loop uses LLVM's vector types, because a plain compiled loop might not reach the peak.
+The loop uses LLVM's vector types, because a plain compiled loop might not reach the peak. Imports numba.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import cache
 from typing import Any, NamedTuple
 
+import numba
+from numba import prange
+
+from fwtui_kernels.compiled.cpu_vectors import features_of_cpu
+from fwtui_kernels.compiled.locked_njit import njit
+from fwtui_kernels.compiled.probe_loop import probe_loop
 from fwtui_kernels.forms import RelaxForm
 
 
@@ -49,8 +54,6 @@ class ProbeLoop(NamedTuple):
 
 def tiles() -> tuple[Tile, ...]:
     """Return the tiles to measure, for 32 vector registers or for the 16 of older x86, including that of the kernels."""
-    from fwtui_kernels.compiled.cpu_vectors import features_of_cpu
-
     features = features_of_cpu()
     if features.get("sse2") and not features.get("avx512vl"):
         return (Tile(4, 2), Tile(6, 2), Tile(4, 2, 8))
@@ -59,14 +62,10 @@ def tiles() -> tuple[Tile, ...]:
 
 def build(form: RelaxForm, tile: Tile) -> ProbeLoop:
     """Return the loop for a form of probe_forms; the first run compiles it."""
-    from numba import njit, prange
-
-    from fwtui_kernels.compiled.probe_loop import probe_loop
-
     # non-negative floats are ordered like their bits
     turn, lanes = probe_loop(form.dtype, *tile, by_bits=form.nonnegative)
 
-    @njit(parallel=True)
+    @numba.njit(parallel=True)
     def run(c, a, b, turns, stride):
         for thread in prange(c.shape[0]):
             turn(c[thread], a[thread], b[thread], turns, stride)
@@ -74,38 +73,23 @@ def build(form: RelaxForm, tile: Tile) -> ProbeLoop:
     return ProbeLoop(run, form.dtype, tile, lanes)
 
 
-def build_copy() -> Callable[[Any, Any], None]:
-    """Return the function that copies one array to another of the same size on all cores."""
-    from numba import prange
-
-    from fwtui_kernels.compiled.locked_njit import njit
-
-    @njit(cache=True, parallel=True)
-    def copy(source, to):
-        parts = 64
-        for part in prange(parts):
-            first, end = source.size * part // parts, source.size * (part + 1) // parts
-            for i in range(first, end):  # a slice assignment takes numba a second longer to compile
-                to[i] = source[i]
-
-    return copy
+@njit(cache=True, parallel=True)
+def copy(source, to):
+    """Copy an array to another of the same size on all cores."""
+    for part in prange(64):
+        first, end = source.size * part // 64, source.size * (part + 1) // 64
+        for i in range(first, end):  # a slice assignment takes numba a second longer to compile
+            to[i] = source[i]
 
 
-def build_update() -> Callable[[Any, int, int], None]:
-    """Return the function that adds a number to each cell `turns` times; every thread has a row."""
-    from numba import prange
-
-    from fwtui_kernels.compiled.locked_njit import njit
-
-    @njit(cache=True, parallel=True)
-    def update(cells, turns, number):
-        for thread in prange(cells.shape[0]):
-            row = cells[thread]
-            for _ in range(turns):
-                for i in range(row.size):
-                    row[i] += number
-
-    return update
+@njit(cache=True, parallel=True)
+def update(cells, turns, number):
+    """Add a number to each cell `turns` times; every thread has a row."""
+    for thread in prange(cells.shape[0]):
+        row = cells[thread]
+        for _ in range(turns):
+            for i in range(row.size):
+                row[i] += number
 
 
 LINKS = 200_000  # about 0.1 ms, which is shorter than a time slice
@@ -117,25 +101,18 @@ def clock_mhz() -> float:
 
     The fastest of several short measurements counts, because other processes only slow it down.
     """
-    chain = _chain()
-    chain(1, 3, 5)
+    _chain(1, 3, 5)
     best = float("inf")
     for _ in range(20):
         begin = time.perf_counter()
-        chain(LINKS, 0x5555_5555_5555, 0x1234_5678_9ABC)
+        _chain(LINKS, 0x5555_5555_5555, 0x1234_5678_9ABC)
         best = min(best, time.perf_counter() - begin)
     return LINKS * CYCLES / best / 1e6
 
 
-@cache
-def _chain() -> Callable[[int, int, int], int]:
-    from fwtui_kernels.compiled.locked_njit import njit
-
-    @njit(cache=True, nogil=True)
-    def chain(links, one, other):
-        value = one
-        for _ in range(links):
-            value = (value ^ one) + other
-        return value
-
-    return chain
+@njit(cache=True, nogil=True)
+def _chain(links, one, other):
+    value = one
+    for _ in range(links):
+        value = (value ^ one) + other
+    return value
