@@ -5,13 +5,13 @@ The functions release the GIL.
 
 from __future__ import annotations
 
-from fwtui_kernels.compiled.cpu_vectors import ROWS, copy_cells, registers_hold, relax_registers
-from fwtui_kernels.compiled.locked_njit import njit
+from fwtui_kernels.compiled.cpu_vectors import ROWS, copy_cells, relax_registers
+from fwtui_kernels.compiled.locked_njit import inner
 
 SMALL = 16
 
 
-@njit(cache=True, nogil=True)
+@inner(cache=True, nogil=True)
 def solve_tile(own, top, left, tile, pivots, small, strips, width):
     """Solve one tile of a C-contiguous array over its first `pivots` vertices.
 
@@ -33,7 +33,7 @@ def solve_tile(own, top, left, tile, pivots, small, strips, width):
         relax(own, top, left, own, top, column, strips, tile, size, tile, width, width)
 
 
-@njit(cache=True, nogil=True)
+@inner(cache=True, nogil=True)
 def solve_small(own):
     """Solve a contiguous square tile in place. One additional row is scratch space for row k."""
     number = own.dtype.type
@@ -51,7 +51,7 @@ def solve_small(own):
                 row[j] = via if via < row[j] else row[j]
 
 
-@njit(cache=True, nogil=True)
+@inner(cache=True, nogil=True)
 def pack(strips, source, top, left, depth, columns, width):
     """Copy depth x columns cells as strips of `width` columns; a block reads one strip, whose rows are contiguous."""
     for k in range(depth):
@@ -59,7 +59,7 @@ def pack(strips, source, top, left, depth, columns, width):
             copy_cells(strips, 0, begin * depth + k * width, source, top + k, left + begin, width)  # pyright: ignore[reportCallIssue]
 
 
-@njit(cache=True, nogil=True)
+@inner(cache=True, nogil=True)
 def relax(own, top, left, to, to_top, to_left, strips, rows, depth, columns, width, ahead):
     """Relax rows x columns of `own` through rows x depth of `to` and depth x columns in `strips`, all C-contiguous.
 
@@ -69,22 +69,11 @@ def relax(own, top, left, to, to_top, to_left, strips, rows, depth, columns, wid
     first = 0
     for begin in range(left, left + columns, width):
         for i in range(0, rows, ROWS):
-            at, leg = top + i, to_top + i
-            # each width is compiled separately; widths that exceed the registers are omitted
-            if width == 64 and registers_hold(own, 64):  # pyright: ignore[reportCallIssue]
-                relax_registers(own, at, begin, to, leg, to_left, strips, first, depth, 64, ahead)  # pyright: ignore[reportCallIssue]
-            elif width == 32 and registers_hold(own, 32):  # pyright: ignore[reportCallIssue]
-                relax_registers(own, at, begin, to, leg, to_left, strips, first, depth, 32, ahead)  # pyright: ignore[reportCallIssue]
-            elif width == 16 and registers_hold(own, 16):  # pyright: ignore[reportCallIssue]
-                relax_registers(own, at, begin, to, leg, to_left, strips, first, depth, 16, ahead)  # pyright: ignore[reportCallIssue]
-            elif width == 8 and registers_hold(own, 8):  # pyright: ignore[reportCallIssue]
-                relax_registers(own, at, begin, to, leg, to_left, strips, first, depth, 8, ahead)  # pyright: ignore[reportCallIssue]
-            elif not registers_hold(own, 8):  # pyright: ignore[reportCallIssue]
-                relax_registers(own, at, begin, to, leg, to_left, strips, first, depth, 4, ahead)  # pyright: ignore[reportCallIssue]
+            relax_registers(own, top + i, begin, to, to_top + i, to_left, strips, first, depth, width, ahead)  # pyright: ignore[reportCallIssue]
         first += depth
 
 
-@njit(cache=True, nogil=True)
+@inner(cache=True, nogil=True)
 def copy_tile(to, to_top, to_left, source, top, left, tile):
     for i in range(tile):
         copy_cells(to, to_top + i, to_left, source, top + i, left, tile)  # pyright: ignore[reportCallIssue]

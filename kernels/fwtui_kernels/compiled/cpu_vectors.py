@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 REGISTERS = 2  # vector registers per row of a block
 UNROLLED = 2  # values of k per iteration of the inner loop; every depth is a multiple of it
 LINE = 64  # bytes of a cache line
-TO_WRITE, CLOSEST, DATA = 1, 3, 1  # arguments of LLVM's prefetch
+FOR_WRITING = (1, 3, 1)  # arguments of LLVM's prefetch: to write, to the closest cache, data
 
 
 def features_of_cpu() -> dict[str, bool]:
@@ -131,76 +131,53 @@ def claim(typingctx, counter):
 
 
 @intrinsic
-def registers_hold(typingctx, own, columns):
-    """Return whether that many cells of a row fit in its registers, as a constant of the compilation that removes other code."""
-    if not isinstance(columns, types.Literal):
-        return None
-    fits = REGISTERS * vector_bytes() >= columns.literal_value * own.dtype.bitwidth // 8
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return context.get_constant(types.boolean, fits)
-
-    return types.boolean(own, columns), codegen
-
-
-@intrinsic
 def relax_registers(typingctx, own, top, left, to, to_top, to_left, strips, first, depth, width, ahead):
     """Relax own[top + i, left + j] through to[to_top + i, to_left + k] and strips[first + k, j], i < ROWS, j < width, k < depth.
 
-    All arrays are C-contiguous. `width` is a constant power of two and the length of the strips' rows. `own` is written after all
+    All arrays are C-contiguous. `width` comes from width_of() and is the length of the strips' rows. `own` is written after all
     reads. The block that is `ahead` cells further is prefetched.
     """
-    if not isinstance(width, types.Literal):
-        return None  # numba retries with the literal type
-    columns = width.literal_value
+    itemsize = own.dtype.bitwidth // 8
+    widths = [width for width in (8, 16, 32, 64) if width * itemsize <= REGISTERS * vector_bytes()] or [4]
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        # otherwise each loop that calls it would compile it again
-        builder.function.attributes.add("noinline")
-        own_type, to_type, strips_type = (signature.args[which] for which in (0, 3, 6))
-        item = context.get_data_type(own_type.dtype)
-        itemsize = own_type.dtype.bitwidth // 8
-        lanes = min(columns, vector_bytes() // itemsize)
-        vector = ir.VectorType(item, lanes)
-        index = args[1].type
-
-        def vectors_at(line: Any) -> list[Any]:
-            return [vector_at(builder, vector, line, index(offset)) for offset in range(0, columns, lanes)]
-
-        first, pitch = _cell(context, builder, own_type, args[0], args[1], args[2])
+    def block(context: Any, builder: Any, signature: Any, args: Any, columns: int) -> None:
+        item, index = context.get_data_type(own.dtype), args[1].type
+        vector = ir.VectorType(item, min(columns, vector_bytes() // itemsize))
+        offsets = range(0, columns, vector.count)
+        first, pitch = _cell(context, builder, signature.args[0], *args[:3])
         lines = [builder.gep(first, [builder.mul(pitch, index(row))], source_etype=item) for row in range(ROWS)]
-        places = [vectors_at(line) for line in lines]
-        best = [
-            [cgutils.alloca_once_value(builder, load_vector(builder, vector, place, itemsize)) for place in row] for row in places
-        ]
+        places = [vector_at(builder, vector, line, index(offset)) for line in lines for offset in offsets]
+        best = [cgutils.alloca_once_value(builder, load_vector(builder, vector, place, itemsize)) for place in places]
+        word = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [ir.PointerType(), word, word, word])
+        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
         for line in lines:
-            for offset in range(0, columns, LINE // itemsize):
-                _fetch(builder, builder.gep(line, [builder.add(args[10], index(offset))], source_etype=item))
-        first, pitch = _cell(context, builder, to_type, args[3], args[4], args[5])
+            for offset in range(0, columns, LINE // itemsize):  # the address may be invalid
+                place = builder.gep(line, [builder.add(args[10], index(offset))], source_etype=item)
+                builder.call(prefetch, [place, *map(word, FOR_WRITING)])
+        first, pitch = _cell(context, builder, signature.args[3], *args[3:6])
         legs = [builder.gep(first, [builder.mul(pitch, index(row))], source_etype=item) for row in range(ROWS)]
-        strip = context.make_array(strips_type)(context, builder, args[6]).data
+        strip = context.make_array(signature.args[6])(context, builder, args[6]).data
         strip = builder.gep(strip, [builder.mul(args[7], index(columns))], source_etype=item)
         with cgutils.for_range_slice(builder, index(0), args[8], index(UNROLLED), intp=index) as (begin, _):
             for k in range(UNROLLED):
                 at = builder.add(begin, index(k))
                 line = builder.gep(strip, [builder.mul(at, index(columns))], source_etype=item)
-                seconds = [load_vector(builder, vector, place, itemsize) for place in vectors_at(line)]
-                for leg, row in zip(legs, best, strict=True):
+                seconds = [load_vector(builder, vector, vector_at(builder, vector, line, index(o)), itemsize) for o in offsets]
+                for row, leg in enumerate(legs):
                     to_all = broadcast(builder, vector, builder.gep(leg, [at], source_etype=item))
-                    for second, target in zip(seconds, row, strict=True):
+                    for second, target in zip(seconds, best[row * len(seconds) :], strict=False):
                         builder.store(relax_vector(builder, builder.load(target, typ=vector), to_all, second), target)
-        for row, kept_row in zip(places, best, strict=True):
-            for place, target in zip(row, kept_row, strict=True):
-                builder.store(builder.load(target, typ=vector), place).align = itemsize
+        for place, target in zip(places, best, strict=True):
+            builder.store(builder.load(target, typ=vector), place).align = itemsize
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        # otherwise each loop that calls it would compile it again
+        builder.function.attributes.add("noinline")
+        for columns in widths:
+            with builder.if_then(builder.icmp_signed("==", args[9], args[9].type(columns))):
+                block(context, builder, signature, args, columns)
         return context.get_dummy_value()
 
     numbers = (types.intp, types.intp)
-    return types.void(own, *numbers, to, *numbers, strips, *numbers, width, types.intp), codegen
-
-
-def _fetch(builder: Any, place: Any) -> None:
-    """Prefetch the cache line at an address for writing; the address may be invalid."""
-    word = ir.IntType(32)
-    kind = ir.FunctionType(ir.VoidType(), [ir.PointerType(), word, word, word])
-    prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-    builder.call(prefetch, [place, word(TO_WRITE), word(CLOSEST), word(DATA)])
+    return types.void(own, *numbers, to, *numbers, strips, *numbers, types.intp, types.intp), codegen

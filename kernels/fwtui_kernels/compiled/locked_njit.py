@@ -40,6 +40,9 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     return decorate
 
 
+inner = partial(njit, no_cpython_wrapper=True)  # for functions that only compiled code calls; a call from Python would crash
+
+
 def _compile(dispatcher: Any, compile_: Callable[[Any], Any], signature: tuple[Any, ...]) -> Any:
     # a file lock belongs to the process, so COMPILER_LOCK excludes its other threads; no such function is recursive, which would
     # release the file lock too early

@@ -29,9 +29,12 @@ def _set_by_constructor(name: str) -> bool:
 
 NEEDS = (
     _there("options.DefaultOptions.no_cfunc_wrapper", "no kernel of the CPU would compile"),
+    _there("options.DefaultOptions.no_cpython_wrapper", "no kernel of the CPU would compile"),
     _there("compiler_lock.global_compiler_lock", "two threads that compile could wait for each other"),
     _there("dispatcher.Dispatcher.compile", "several processes would compile the same function"),
     _there("dispatcher.Dispatcher.stats", "cached code could not be recognised"),
+    _there("dispatcher.Dispatcher.get_compile_result", "no parallel loop of the CPU would compile"),
+    _there("base.BaseContext.call_internal_no_propagate", "no parallel loop of the CPU would compile"),
     _there("types.unliteral", "a function would be compiled for each constant"),
     Need("Dispatcher.targetoptions", "the assembly of another loop would be shown", lambda: _set_by_constructor("targetoptions")),
 )

@@ -124,14 +124,13 @@ def register_block(dtype: str, width: int) -> tuple[Any, np.ndarray, np.ndarray]
     return block, random.integers(0, 1000, (ROWS, 128)).astype(dtype), random.integers(0, 1000, (1, 64 * width)).astype(dtype)
 
 
-BLOCKS = {("float32", 8), ("int16", 32)}  # each is compiled anew; the others wait for -m slow
-
-
+# each is compiled anew; the others wait for -m slow
 @pytest.mark.parametrize(
     ("dtype", "width"),
     [
-        pytest.param(*case, marks=() if case in BLOCKS else pytest.mark.slow)
+        pytest.param(*case, marks=() if case in {("float32", 8), ("int16", 32)} else pytest.mark.slow)
         for case in product(("float32", "int32", "int16"), (8, 16, 32, 64))
+        if case[1] <= width_of(np.dtype(case[0]).itemsize, 64)
     ],
 )
 def test_a_block_of_registers_is_a_product_on_any_vector_width(dtype: str, width: int) -> None:
