@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,50 +21,21 @@ class Neighbours(NamedTuple):
 
 def neighbours(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray, dtype: str) -> Neighbours:
     """Return the arcs vertex by vertex, the least of parallel ones; self-loops only if negative, no arc of infinite weight."""
-    no_edge = np.dtype(dtype).type(NO_EDGE[dtype])
-    return Neighbours(*_both_ways(n, sources, targets, weights, no_edge))
-
-
-@njit(cache=True)
-def _both_ways(n, sources, targets, weights, no_edge):
-    count, number = len(sources), type(no_edge)
-    # an arc has two halves: `arc` at its source and `count + arc` at its target. They are sorted by the other end, then by vertex
-    first = np.zeros(n + 1, np.int64)
-    for arc in range(count):
-        first[sources[arc] + 1] += 1
-        first[targets[arc] + 1] += 1
-    first = np.cumsum(first)
-    by_other, halves, at = np.empty(2 * count, np.int64), np.empty(2 * count, np.int64), first.copy()
-    for half in range(2 * count):
-        other = targets[half] if half < count else sources[half - count]
-        by_other[at[other]] = half
-        at[other] += 1
-    at = first.copy()
-    for half in by_other:
-        vertex = sources[half] if half < count else targets[half - count]
-        halves[at[vertex]] = half
-        at[vertex] += 1
-    begins, others, filled = np.zeros(n + 1, np.int64), np.empty(2 * count, np.int32), 0
-    there, back = np.full(2 * count, no_edge), np.full(2 * count, no_edge)
-    for vertex in range(n):
-        for half in halves[first[vertex] : first[vertex + 1]]:
-            out, arc = half < count, half % count
-            other, weight = targets[arc] if out else sources[arc], weights[arc]
-            if weight < np.inf and (other != vertex or weight < 0):
-                if filled == begins[vertex] or others[filled - 1] != other:
-                    others[filled] = other
-                    filled += 1
-                side = there if out else back
-                side[filled - 1] = min(side[filled - 1], number(weight))
-        begins[vertex + 1] = filled
-    return begins, others[:filled].copy(), there[:filled].copy(), back[:filled].copy()
+    kept = (weights < np.inf) & ((sources != targets) | (weights < 0))
+    sources, targets, weights = sources[kept].astype(np.int64), targets[kept].astype(np.int64), weights[kept].astype(dtype)
+    cells, places = np.unique(np.concatenate([sources * n + targets, targets * n + sources]), return_inverse=True)
+    there, back = np.full((2, len(cells)), NO_EDGE[dtype], dtype)
+    np.minimum.at(there, places[: len(weights)], weights)
+    np.minimum.at(back, places[len(weights) :], weights)
+    return Neighbours(np.searchsorted(cells, np.arange(n + 1) * n), (cells % max(n, 1)).astype(np.int32), there, back)
 
 
 @njit(cache=True)
 def elimination_tree(begins, others, vertices, places):
     """Return the parent of each place in the order (a later place, -1 for a root) and the size of each subtree."""
     n = len(vertices)
-    parents, ancestors, sizes = np.full(n, -1, np.int32), np.full(n, -1, np.int32), np.ones(n, np.int32)
+    parents, ancestors, sizes = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
+    parents[:], ancestors[:], sizes[:] = -1, -1, 1  # functions such as np.full take longer to compile
     for later in range(n):
         vertex = vertices[later]
         for arc in range(begins[vertex], begins[vertex + 1]):
@@ -87,14 +58,15 @@ def elimination_tree(begins, others, vertices, places):
 def grouped(parents, sizes, leaf, small):
     """Return the group of each place and the parent of each group. A group precedes the groups below it; some are empty."""
     n = len(parents)
-    branches, group, fits = np.zeros(n, np.int32), np.full(n, -1, np.int32), sizes <= leaf
-    above, counts, into = np.full(n, -1, np.int32), np.zeros(n, np.int32), np.arange(n).astype(np.int32)
-    groups = 0
+    room = np.empty((7, n + 1), np.int32)
+    group, above, current, branches, counts, filled, into = room[0], room[1], room[2], room[3], room[4], room[5], room[6]
+    room[:3], room[3:6], groups = -1, 0, 0
     for place in range(n):
-        if parents[place] >= 0 and not fits[place]:
+        into[place] = place
+        if parents[place] >= 0 and sizes[place] > leaf:
             branches[parents[place]] += 1
     for place in range(n - 1, -1, -1):
-        if fits[place]:
+        if sizes[place] <= leaf:
             continue
         parent = parents[place]
         if parent < 0 or branches[parent] > 1:
@@ -111,13 +83,11 @@ def grouped(parents, sizes, leaf, small):
                 into[number] = above[number]
                 counts[into[number]] += counts[number]
     for place in range(n):
-        if not fits[place]:
+        if sizes[place] > leaf:
             group[place] = into[group[place]]
-    separators = groups
-    current, filled = np.full(separators + 1, -1, np.int32), np.zeros(separators + 1, np.int32)
     for place in range(n):  # roots of leaves; small leaves of the same separator share a group
         parent = parents[place]
-        if fits[place] and (parent < 0 or not fits[parent]):
+        if sizes[place] <= leaf and (parent < 0 or sizes[parent] > leaf):
             over = group[parent] if parent >= 0 else -1
             if current[over] < 0 or filled[over] + sizes[place] > leaf:
                 above[groups] = over
@@ -129,17 +99,25 @@ def grouped(parents, sizes, leaf, small):
     for place in range(n - 1, -1, -1):
         if group[place] < 0:
             group[place] = group[parents[place]]
-    return group, above[:groups]
+    return group[:n], above[:groups]
+
+
+def touched(begins: Any, others: Any, vertices: Any, ranks: Any, firsts: Any, parents: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ranks of the vertices above that each supernode's subtree touches, and where those of each begin."""
+    found, starts = _touched(begins, others, vertices, ranks, firsts, parents)
+    offsets = np.repeat(np.arange(len(parents)) * len(vertices), np.diff(starts))
+    return (np.sort(found + offsets) - offsets).astype(
+        np.int32
+    ), starts  # NumPy's sort, as numba takes a second to compile its own
 
 
 @njit(cache=True)
-def touched(begins, others, vertices, ranks, firsts, parents):
-    """Return the ranks of the vertices above that each supernode's subtree touches, and where those of each begin."""
+def _touched(begins, others, vertices, ranks, firsts, parents):
     count = len(firsts) - 1
-    found, room = np.empty(len(others) + 16, np.int32), len(others) + 16
-    starts = np.zeros(count + 1, np.int64)
-    mark, child, sibling = np.full(len(vertices), -1, np.int32), np.full(count, -1, np.int32), np.full(count, -1, np.int32)
-    at = 0
+    found, room, starts = np.empty(len(others) + 16, np.int32), len(others) + 16, np.empty(count + 1, np.int64)
+    mark, child, sibling = np.empty(len(vertices), np.int32), np.empty(count, np.int32), np.empty(count, np.int32)
+    mark[:], child[:], sibling[:] = -1, -1, -1
+    starts[0] = at = 0
     for number in range(count):
         if room - at < len(vertices):
             room = 2 * room + len(vertices)
@@ -164,7 +142,6 @@ def touched(begins, others, vertices, ranks, firsts, parents):
                     found[at] = other
                     at += 1
             below = sibling[below]
-        found[starts[number] : at].sort()
         starts[number + 1] = at
         if parents[number] >= 0:
             sibling[number] = child[parents[number]]
