@@ -7,11 +7,12 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numba import get_num_threads, prange
+from numba import get_num_threads
 
+from fwtui_kernels.compiled.all_cores import on_all_cores
 from fwtui_kernels.compiled.cpu_tiles import SMALL, pack, relax, solve_tile
 from fwtui_kernels.compiled.cpu_vectors import claim, copy_cells, width_of
-from fwtui_kernels.compiled.locked_njit import njit
+from fwtui_kernels.compiled.locked_njit import inner, njit
 from fwtui_kernels.parts import blocked
 from fwtui_kernels.plan import Kernel, Option, Program, Shape, Target
 from fwtui_kernels.programs.cpu_program import CpuProgram
@@ -23,7 +24,7 @@ MAX_SINGLE = 1024  # up to this n one thread is faster than several threads on b
 TILE_TIMES = {32: 1.6, 64: 1.15, 128: 1.0}
 
 
-@njit(cache=True)
+@inner(cache=True)
 def place(row, column, side, tile, tiled):
     """Return the row and column of a tile's first cell, in the row-major or in the tiled layout."""
     if tiled:
@@ -31,7 +32,7 @@ def place(row, column, side, tile, tiled):
     return row * tile, column * tile
 
 
-@njit(cache=True)
+@inner(cache=True)
 def relax_row_scalar(row, middle, to, one):
     """Relax a row one column at a time. `one` is read in each iteration, so that the compiler cannot vectorise the loop."""
     number = row.dtype.type
@@ -53,12 +54,10 @@ def relax_row_scalar(row, middle, to, one):
             j += one[0]
 
 
-@njit(cache=True)
+@inner(cache=True)
 def relax_scalar(distance, own, to, middle, tile, one):
     """Relax tile `own` through the tiles `to` (in its row) and `middle` (in its column), one of which may be `own`."""
-    own_top, own_left = own
-    to_top, to_left = to
-    top, left = middle
+    (own_top, own_left), (to_top, to_left), (top, left) = own, to, middle
     # a contiguous copy without aliases
     middle = distance[top : top + tile, left : left + tile].copy()
     row = np.empty(tile, distance.dtype)
@@ -70,7 +69,7 @@ def relax_scalar(distance, own, to, middle, tile, one):
             distance[own_top + i, own_left + j] = row[j]
 
 
-@njit(cache=True, inline="always")
+@inner(cache=True, inline="always")
 def relax_panel(distance, p, task, strips, side, tile, tiled, one, width):
     """Relax a tile of row p (even tasks) or column p: one product, because the pivot is solved."""
     solved = place(p, p, side, tile, tiled)
@@ -86,7 +85,7 @@ def relax_panel(distance, p, task, strips, side, tile, tiled, one, width):
         relax(distance, own[0], own[1], distance, to[0], to[1], strips, tile, tile, tile, width, width)
 
 
-@njit(cache=True, inline="always")
+@inner(cache=True, inline="always")
 def relax_group(distance, p, top, left, group, legs, strips, side, tile, tiled, one, width):
     """Relax group x group tiles. Copy their tiles of column p once for all, and those of row p once per column of tiles."""
     end = min(side, top + group)
@@ -109,8 +108,8 @@ def relax_group(distance, p, top, left, group, legs, strips, side, tile, tiled, 
                 relax(distance, own_top, own_left, legs, (i - top) * tile, 0, strips, tile, tile, tile, width, ahead)
 
 
-@njit(cache=True)
-def work(distance, p, counter, group, side, tile, tiled, one, width):
+@inner(cache=True)
+def work(_, distance, p, counter, group, side, tile, tiled, one, width):
     """Update tiles of a phase until the threads have claimed them all: the remainder, or the panels if `group` is 0."""
     legs = np.empty((group * tile, tile), distance.dtype)
     strips = np.empty((1, tile * tile), distance.dtype)
@@ -127,7 +126,7 @@ def work(distance, p, counter, group, side, tile, tiled, one, width):
         task = claim(counter)
 
 
-@njit(cache=True)
+@inner(cache=True)
 def solve_scalar(own, one):
     """Solve a tile like `solve_tile`, one column at a time."""
     number = own.dtype.type
@@ -154,17 +153,15 @@ def pivot(distance, p, side, tile, tiled, one, width):
         solve_tile(distance, top, left, tile, tile, small, strips, width)
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True)
 def share(distance, p, side, tile, tiled, one, width, threads, group):
-    counter = np.zeros(1, np.int64)
-    for _ in prange(threads):
-        work(distance, p, counter, group, side, tile, tiled, one, width)
+    on_all_cores(work, threads, (distance, p, np.zeros(1, np.int64), group, side, tile, tiled, one, width))  # pyright: ignore[reportCallIssue]
 
 
 @njit(cache=True)
 def single(distance, p, side, tile, tiled, one, width, group):
     """Update all tiles of a phase on this thread. Numba starts no threads, so the process may fork."""
-    work(distance, p, np.zeros(1, np.int64), group, side, tile, tiled, one, width)
+    work(0, distance, p, np.zeros(1, np.int64), group, side, tile, tiled, one, width)
 
 
 def build(shape: Shape, target: Target) -> Program:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import get_num_threads, prange
+from numba import get_num_threads
 
 from fwtui_kernels import k20_tiled_cpu as dense
+from fwtui_kernels.compiled.all_cores import on_all_cores
 from fwtui_kernels.compiled.cpu_tiles import SMALL, relax, solve_tile
 from fwtui_kernels.compiled.cpu_vectors import ROWS, claim, copy_cells
-from fwtui_kernels.compiled.locked_njit import njit
+from fwtui_kernels.compiled.locked_njit import inner, njit
 from fwtui_kernels.parts import elimination, fronts
 from fwtui_kernels.parts.cpu_sparse import SparseCpuProgram
 from fwtui_kernels.parts.ordering import ordered
@@ -21,7 +22,7 @@ METIS = 10**5  # time of METIS for one vertex, in relaxations of a core
 WIDE = 256  # columns of a block
 
 
-@njit(cache=True)
+@inner(cache=True)
 def assemble(front, node, weights, rows, columns, kids, to, no_edge):
     """Fill a front from its own arcs and its children's fronts."""
     for at in range(node[fronts.BASE], node[fronts.BASE] + node[fronts.COLUMNS]):
@@ -37,29 +38,33 @@ def assemble(front, node, weights, rows, columns, kids, to, no_edge):
                 row[column] = min(row[column], below[place])
 
 
-@njit(cache=True, parallel=True)
-def eliminate(front, weights, nodes, rows, columns, kids, to, no_edge, width):
-    for number in prange(len(nodes)):
-        node = nodes[number]
-        base, side, solved = np.int64(node[fronts.BASE]), np.int64(node[fronts.COLUMNS]), np.int64(node[fronts.SOLVED])
-        small, strips = np.empty((SMALL + 1, SMALL), front.dtype), np.empty((1, SMALL * side), front.dtype)
-        assemble(front, node, weights, rows, columns, kids, to, no_edge)
-        solve_tile(front, base, 0, side, solved, small, strips, width)
+@inner(cache=True)
+def eliminate_one(number, front, weights, nodes, rows, columns, kids, to, no_edge, width):
+    node = nodes[number]
+    base, side, solved = np.int64(node[fronts.BASE]), np.int64(node[fronts.COLUMNS]), np.int64(node[fronts.SOLVED])
+    small, strips = np.empty((SMALL + 1, SMALL), front.dtype), np.empty((1, SMALL * side), front.dtype)
+    assemble(front, node, weights, rows, columns, kids, to, no_edge)
+    solve_tile(front, base, 0, side, solved, small, strips, width)
 
 
 @njit(cache=True)
+def eliminate(front, weights, nodes, *others):
+    on_all_cores(eliminate_one, len(nodes), (front, weights, nodes, *others))  # pyright: ignore[reportCallIssue]
+
+
+@inner(cache=True)
 def legs_of(front, node, back):
     """Return a front's rows of its supernode over the vertices above; with `back`, its columns, transposed."""
     rows, base, solved = -(-(node[fronts.END] - node[fronts.START]) // ROWS) * ROWS, node[fronts.BASE], node[fronts.SOLVED]
-    legs = np.empty((rows, node[fronts.DEPTH]), front.dtype)
+    legs = np.empty((rows, np.int64(node[fronts.DEPTH])), front.dtype)
     for i in range(rows):
         for k in range(node[fronts.DEPTH]):
             legs[i, k] = front[base + solved + k, i] if back else front[base + i, solved + k]
     return legs
 
 
-@njit(cache=True)
-def sweep_blocks(own, other, front, nodes, index, low, high, back, halved, counter, no_edge, width):
+@inner(cache=True)
+def sweep_blocks(_, own, other, front, nodes, index, low, high, back, halved, counter, no_edge, width):
     """Compute blocks of a supernode's rows x WIDE columns, from `low` to `high`, until the threads have claimed them all.
 
     With `halved`, skip the columns left of the supernode's own.
@@ -72,7 +77,8 @@ def sweep_blocks(own, other, front, nodes, index, low, high, back, halved, count
         right = min(high, left + WIDE)
         if not halved or right > start:
             legs, strips = legs_of(front, node, back), np.empty((1, depth * WIDE), own.dtype)
-            block = np.full((len(legs), WIDE), no_edge, own.dtype)
+            block = np.empty((len(legs), WIDE), own.dtype)
+            block[:] = no_edge
             for begin in range(0, right - left, width):
                 for k in range(depth):
                     copy_cells(strips, 0, begin * depth + k * width, own, index[node[fronts.INDEX] + k], left + begin, width)  # pyright: ignore[reportCallIssue]
@@ -84,7 +90,7 @@ def sweep_blocks(own, other, front, nodes, index, low, high, back, halved, count
         task = claim(counter)  # pyright: ignore[reportCallIssue]
 
 
-@njit(cache=True)
+@inner(cache=True)
 def store(block, own, other, start, end, left, first, right, halved):
     """Store the columns `first` to `right` of a block in `own`, and transposed in `other`, if their rows exist there."""
     if start < len(own):
@@ -97,11 +103,10 @@ def store(block, own, other, start, end, left, first, right, halved):
                 other[j, start + i] = block[i, j - left]
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True)
 def sweep(own, other, front, nodes, index, low, high, back, halved, no_edge, width, threads):
-    counter = np.zeros(1, np.int64)
-    for _ in prange(threads):
-        sweep_blocks(own, other, front, nodes, index, low, high, back, halved, counter, no_edge, width)
+    shared = (own, other, front, nodes, index, low, high, back, halved, np.zeros(1, np.int64), no_edge, width)
+    on_all_cores(sweep_blocks, threads, shared)  # pyright: ignore[reportCallIssue]
 
 
 def ordered_for_all_cores(shape: Shape, graph: Any) -> Shape:

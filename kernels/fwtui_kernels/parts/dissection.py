@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import prange
 
-from fwtui_kernels.compiled.locked_njit import njit
+from fwtui_kernels.compiled.all_cores import on_all_cores
+from fwtui_kernels.compiled.locked_njit import inner, njit
 
 BELOW, ABOVE, SEPARATOR = range(3)  # sides of a cut
 MAX_DEPTH = 64  # maximum depth of the tree
@@ -34,15 +34,14 @@ def dissect(begins: np.ndarray, others: np.ndarray, leaf: int) -> Dissection:
     """Dissect a graph whose neighbours are given both ways, until a piece has at most `leaf` vertices or cannot be cut."""
     n = len(begins) - 1
     vertices = np.arange(n, dtype=np.int32)
-    piece_of, levels = np.zeros(n, np.int32), np.empty(n, np.int32)
-    room, marks = np.empty(n, np.int32), np.empty(n, np.int32)
+    piece_of, (levels, room, marks) = np.zeros(n, np.int32), np.empty((3, n), np.int32)
     spans, above = np.array([[0, n]], np.int64), np.array([-1], np.int64)
     nodes: list[tuple[np.ndarray, np.ndarray]] = []  # first vertex and end, and parent of nodes that are done
     count = 0
     for depth in range(MAX_DEPTH):
         cuts = np.empty((len(spans), 2), np.int64)
         most = leaf if depth + 1 < MAX_DEPTH else n
-        _cut_all(begins, others, vertices, piece_of, levels, room, marks, spans, most, count, cuts)
+        _cut_all(len(spans), begins, others, vertices, piece_of, levels, room, marks, spans, most, count, cuts)
         low, high = cuts[:, 0], cuts[:, 1]  # beginnings of the second side and of the separator
         nodes.append((np.stack([high, spans[:, 1]], axis=1), above))
         numbers = np.arange(count, count + len(spans))
@@ -68,26 +67,23 @@ def _numbered(vertices: np.ndarray, spans: np.ndarray, parents: np.ndarray) -> D
     return Dissection(vertices, np.append(spans[order, 0], len(vertices)), numbers[parents[order]])
 
 
-@njit(cache=True, parallel=True)
-def _cut_all(begins, others, vertices, piece_of, levels, room, sides, spans, leaf, number, cuts):
-    """Cut each piece; its vertices are reordered as one side, the other side, and the separator."""
-    for piece in prange(len(spans)):
-        low, high = spans[piece]
-        if high - low <= leaf:
-            cuts[piece] = low
-        else:
-            _cut(begins, others, vertices, piece_of, levels, room, sides, low, high, number + piece, cuts[piece])
-
-
 @njit(cache=True)
-def _cut(begins, others, vertices, piece_of, levels, room, sides, low, high, name, cut):
+def _cut_all(pieces, *arguments):
+    """Cut each piece; its vertices are reordered as one side, the other side, and the separator."""
+    on_all_cores(_cut, pieces, arguments)  # pyright: ignore[reportCallIssue]
+
+
+@inner(cache=True)
+def _cut(piece, begins, others, vertices, piece_of, levels, room, sides, spans, leaf, number, cuts):
     """Cut vertices[low:high] by the smallest level set near the middle of a search from a vertex at the rim, and refine it.
 
     If it has more than sqrt(high - low) vertices, as many as cut a square grid, cut by the search tree if that takes fewer.
     """
-    mine = vertices[low:high]
-    queue = room[low:high]
-    size = high - low
+    low, high, name, cut = spans[piece, 0], spans[piece, 1], number + piece, cuts[piece]
+    mine, queue, size = vertices[low:high], room[low:high], high - low
+    cut[0] = cut[1] = low
+    if size <= leaf:
+        return
     for vertex in mine:
         piece_of[vertex] = name
     first = mine[0]
@@ -106,7 +102,7 @@ def _cut(begins, others, vertices, piece_of, levels, room, sides, low, high, nam
         elif min(start, size - end) >= MIN_SHARE * size and end - start < best:
             best, at = end - start, level
         start = end
-    if best**2 > size and _cut_tree(begins, others, queue, piece_of, name, levels, sides) < best:
+    if best * best > size and _cut_tree(begins, others, queue, piece_of, name, levels, sides) < best:
         for vertex in mine:
             levels[vertex] = sides[vertex]
     else:
@@ -114,13 +110,13 @@ def _cut(begins, others, vertices, piece_of, levels, room, sides, low, high, nam
             level = levels[vertex]
             levels[vertex] = SEPARATOR if level == at and best > 0 else BELOW if level <= at else ABOVE
     _refine(begins, others, mine, piece_of, name, levels, sides, queue)
-    counts = np.zeros(3, np.int64)
+    counts, places = np.empty(3, np.int64), np.empty(3, np.int64)
+    counts[:] = 0
     for vertex in mine:
         counts[levels[vertex]] += 1
     if 2 * counts[SEPARATOR] > size or max(counts[BELOW], counts[ABOVE]) == size:
-        cut[:] = low
         return
-    places = np.array([0, counts[BELOW], counts[BELOW] + counts[ABOVE]])
+    places[0], places[1], places[2] = 0, counts[BELOW], counts[BELOW] + counts[ABOVE]
     for vertex in mine:
         side = levels[vertex]
         queue[places[side]] = vertex
@@ -131,7 +127,7 @@ def _cut(begins, others, vertices, piece_of, levels, room, sides, low, high, nam
     cut[1] = cut[0] + counts[ABOVE]
 
 
-@njit(cache=True)
+@inner(cache=True)
 def _search(begins, others, mine, piece_of, name, levels, queue, first):
     """Fill `queue` with the piece's vertices by their levels; between components one level is skipped."""
     for vertex in mine:
@@ -157,14 +153,15 @@ def _search(begins, others, mine, piece_of, name, levels, queue, first):
             filled += 1
 
 
-@njit(cache=True)
+@inner(cache=True)
 def _cut_tree(begins, others, queue, piece_of, name, levels, sides):
     """Set the sides of the vertices by the centroid of the search tree; return the size of the separator.
 
     The separator is the centroid, if a subtree has half of the vertices, and one end of each edge between the sides.
     """
     size, centroid, separator = len(queue), -1, 0
-    parents, below = np.full(size, -1, np.int32), np.ones(size, np.int32)  # of each place in the queue; sizes of subtrees
+    parents, below = np.empty(size, np.int32), np.empty(size, np.int32)  # of each place in the queue; sizes of subtrees
+    parents[:], below[:] = -1, 1
     for place in range(size):
         sides[queue[place]] = place
     for place in range(size - 1, -1, -1):
@@ -181,7 +178,8 @@ def _cut_tree(begins, others, queue, piece_of, name, levels, sides):
     while over >= 0:
         below[over] -= below[centroid]
         over = parents[over]
-    weights = np.zeros(2, np.int64)
+    weights = np.empty(2, np.int64)
+    weights[:] = 0
     for place in range(size):
         parent, side = parents[place], SEPARATOR
         if place != centroid and (parent < 0 or parent == centroid):  # of a part without the centroid
@@ -200,7 +198,7 @@ def _cut_tree(begins, others, queue, piece_of, name, levels, sides):
     return separator
 
 
-@njit(cache=True)
+@inner(cache=True)
 def _refine(begins, others, mine, piece_of, name, sides, locked, separator):
     """Shorten a separator by moves of its vertices to a side; the neighbours on the other side enter the separator.
 
@@ -248,7 +246,7 @@ def _refine(begins, others, mine, piece_of, name, sides, locked, separator):
             break
 
 
-@njit(cache=True)
+@inner(cache=True)
 def _best_move(begins, others, piece_of, name, sides, locked, separator, length, counts, least):
     """Return the place of the separator's vertex whose move pulls the fewest vertices, and its new side; -1 if none may move.
 

@@ -14,9 +14,10 @@ import numpy as np
 from numba import get_num_threads, prange
 
 from fwtui_kernels.compiled import trees
+from fwtui_kernels.compiled.all_cores import on_all_cores
 from fwtui_kernels.compiled.cpu_tiles import SMALL, pack, relax, solve_tile
 from fwtui_kernels.compiled.cpu_vectors import ROWS, width_of
-from fwtui_kernels.compiled.locked_njit import njit
+from fwtui_kernels.compiled.locked_njit import inner, njit
 from fwtui_kernels.compiled.trees import Neighbours
 from fwtui_kernels.parts import ordering
 from fwtui_kernels.parts.dissection import Dissection
@@ -67,25 +68,22 @@ def tree_of(dissection: Dissection, near: Neighbours) -> Tree:
     areas = nodes[:, SIDE] ** 2
     nodes[:, CELLS] = np.cumsum(areas) - areas
     nodes[:, PARENT] = parents
-    heights = _heights(nodes)
+    nodes[:, CHILD], nodes[:, SIBLING], heights = -1, -1, np.zeros(count, np.int64)
+    _find_heights(nodes, heights)
     by_height = np.argsort(heights, kind="stable")
     levels = np.split(by_height, np.cumsum(np.bincount(heights))[:-1])
     return Tree(nodes, above, vertices, ranks, tuple(levels), int(areas.sum()))
 
 
 @njit(cache=True)
-def _heights(nodes):
-    """Link the children of each supernode, and return its height."""
-    heights = np.zeros(len(nodes), np.int64)
-    nodes[:, CHILD] = -1
-    nodes[:, SIBLING] = -1
+def _find_heights(nodes, heights):
+    """Link the children of each supernode, and find its height."""
     for number in range(len(nodes)):
         parent = nodes[number, PARENT]
         if parent >= 0:
             heights[parent] = max(heights[parent], heights[number] + 1)
             nodes[number, SIBLING] = nodes[parent, CHILD]
             nodes[parent, CHILD] = number
-    return heights
 
 
 def factorise(tree: Tree, near: Neighbours) -> np.ndarray:
@@ -97,7 +95,7 @@ def factorise(tree: Tree, near: Neighbours) -> np.ndarray:
         if len(level) >= threads:
             # the largest first, so that no core ends long after the others
             level = level[np.argsort(-(tree.nodes[level, SIDE] ** 2) * tree.nodes[level, CLOSED])]
-            _eliminate(cells, level, *tree[:4], *near, no_edge, width, min(width, SMALL))
+            _eliminate(level, cells, *tree[:4], *near, no_edge, width)
             continue
         for number in level:
             _assemble_one(cells, number, *tree[:4], *near, no_edge)
@@ -111,13 +109,17 @@ def front_of(cells, node):
     return cells[node[CELLS] : node[CELLS] + side * side].reshape(side, side)
 
 
-@njit(cache=True, parallel=True)
-def _eliminate(cells, level, nodes, above, vertices, ranks, begins, others, there, back, no_edge, width, narrow):
-    for place in prange(len(level)):
-        _assemble_one(cells, level[place], nodes, above, vertices, ranks, begins, others, there, back, no_edge)
-        node = nodes[level[place]]
-        small, strips = np.empty((SMALL + 1, SMALL), cells.dtype), np.empty((1, SMALL * node[SIDE]), cells.dtype)
-        solve_tile(front_of(cells, node), 0, 0, node[SIDE], node[CLOSED], small, strips, width)
+@njit(cache=True)
+def _eliminate(level, *arguments):
+    on_all_cores(_eliminate_one, len(level), (level, *arguments))  # pyright: ignore[reportCallIssue]
+
+
+@inner(cache=True)
+def _eliminate_one(place, level, cells, nodes, above, vertices, ranks, begins, others, there, back, no_edge, width):
+    _assemble_one(cells, level[place], nodes, above, vertices, ranks, begins, others, there, back, no_edge)
+    node = nodes[level[place]]
+    small, strips = np.empty((SMALL + 1, SMALL), cells.dtype), np.empty((1, SMALL * node[SIDE]), cells.dtype)
+    solve_tile(front_of(cells, node), 0, 0, node[SIDE], node[CLOSED], small, strips, width)
 
 
 @njit(cache=True)
@@ -136,9 +138,12 @@ def _assemble_one(cells, number, nodes, above, vertices, ranks, begins, others, 
             if first <= other < end:
                 front[i, other - first] = min(front[i, other - first], there[arc])
             elif other >= end:
-                j = closed + np.searchsorted(over, other)
-                front[i, j] = there[arc]
-                front[j, i] = back[arc]
+                j, high = 0, len(over) - 1  # np.searchsorted would take half a second to compile
+                while j < high:
+                    middle = (j + high) // 2
+                    j, high = (middle + 1, high) if over[middle] < other else (j, middle)
+                front[i, closed + j] = there[arc]
+                front[closed + j, i] = back[arc]
     child = node[CHILD]
     while child >= 0:
         below = nodes[child]
@@ -180,15 +185,9 @@ def _close_on_all_cores(front, pivots, width, narrow):
             relax(front, top, 0, front, top, base, strips, rows, deep, side, width, 0)
 
 
-@njit(cache=True)
-def least_loop(cells, nodes):
+def least_loop(cells: np.ndarray, nodes: np.ndarray) -> float:
     """Return the least cell on the diagonals of the fronts: negative if, and only if, there is a negative cycle."""
-    least = 0.0
-    for number in range(len(nodes)):
-        front = front_of(cells, nodes[number])
-        for i in range(nodes[number, SIZE]):
-            least = min(least, front[i, i])
-    return least
+    return min((float(front_of(cells, node).diagonal()[: node[SIZE]].min(initial=0)) for node in nodes), default=0.0)
 
 
 def room_for(tree: Tree, rows: int, dtype: np.dtype) -> np.ndarray:
@@ -210,40 +209,45 @@ def rows_from(
     numbers = np.searchsorted(tree.nodes[:, FIRST], starts, "right") - 1
     farthest, escaped = np.zeros(len(room)), np.zeros(len(room), np.bool_)
     no_edge, width = cells.dtype.type(NO_EDGE[cells.dtype.name]), width_of(cells.itemsize, UNIT)
-    _rows_from(cells, tree[:4], near[:3], room, starts, numbers, out, no_edge, far, width, farthest, escaped)
+    _rows_from(room, cells, tree[:4], near[:3], starts, numbers, out, no_edge, far, width, farthest, escaped)
     return float(farthest.max()), bool(escaped.any())
 
 
-@njit(cache=True, parallel=True)
-def _rows_from(cells, tree, near, room, starts, numbers, out, no_edge, far, width, farthest, escaped):
-    (nodes, above, vertices, ranks), (begins, others, there) = tree, near
-    tasks, rows, n = room.shape
-    for task in prange(tasks):
-        low, high = task * rows, min(len(starts), (task + 1) * rows)
-        if low < high:
-            x = room[task]
-            x[:] = no_edge
-            for k in range(low, high):
-                _ascend(cells, nodes, above, x[k - low], starts[k], numbers[k], no_edge)
-            _descend(cells, nodes, above, x, no_edge, width)
-            most, whole = 0.0, True
-            for k in range(low, high):
-                row, to, reached = x[k - low], out[k], 0
-                for vertex in range(n):
-                    distance = row[ranks[vertex]]
-                    if distance < far:
-                        most = max(most, abs(np.float64(distance)))
-                        to[vertex] = distance + 0.0  # adding 0.0 turns -0 into 0
-                        reached += 1
-                    else:
-                        to[vertex] = np.inf
-                to[vertices[starts[k]]] = 0
-                whole = whole and reached == n
-            escaped[task] = not whole and _escapes(out[low:high], begins, others, there, no_edge)
-            farthest[task] = most
-
-
 @njit(cache=True)
+def _rows_from(room, *arguments):
+    on_all_cores(_fill_rows, len(room), (room, *arguments))  # pyright: ignore[reportCallIssue]
+
+
+@inner(cache=True)
+def _fill_rows(task, room, cells, tree, near, starts, numbers, out, no_edge, far, width, farthest, escaped):
+    (nodes, above, vertices, ranks), (begins, others, there) = tree, near
+    _, rows, n = room.shape
+    low, high = task * rows, min(len(starts), (task + 1) * rows)
+    if low >= high:
+        return
+    x = room[task]
+    x[:] = no_edge
+    for k in range(low, high):
+        _ascend(cells, nodes, above, x[k - low], starts[k], numbers[k], no_edge)
+    _descend(cells, nodes, above, x, no_edge, width)
+    most, whole = 0.0, True
+    for k in range(low, high):
+        row, to, reached = x[k - low], out[k], 0
+        for vertex in range(n):
+            distance = row[ranks[vertex]]
+            if distance < far:
+                most = max(most, abs(np.float64(distance)))
+                to[vertex] = distance + 0.0  # adding 0.0 turns -0 into 0
+                reached += 1
+            else:
+                to[vertex] = np.inf
+        to[vertices[starts[k]]] = 0
+        whole = whole and reached == n
+    escaped[task] = not whole and _escapes(out[low:high], begins, others, there, no_edge)
+    farthest[task] = most
+
+
+@inner(cache=True)
 def _ascend(cells, nodes, above, x, start, number, no_edge):
     """Fill the distances from one vertex to those of its supernode and of all supernodes above."""
     x[start] = 0
@@ -266,7 +270,7 @@ def _ascend(cells, nodes, above, x, start, number, no_edge):
         number = node[PARENT]
 
 
-@njit(cache=True)
+@inner(cache=True)
 def _descend(cells, nodes, above, x, no_edge, width):
     """Lower the distances in all rows of x by paths through the vertices above each supernode, from the root down."""
     rows = len(x)
@@ -293,7 +297,7 @@ def _descend(cells, nodes, above, x, no_edge, width):
                     x[k, first + i] = block[k, i]
 
 
-@njit(cache=True)
+@inner(cache=True)
 def _escapes(rows, begins, others, there, no_edge):
     """Return whether an arc leads from a reached vertex of a row to an unreached one, whose distance overflowed the type."""
     n = len(begins) - 1
