@@ -40,7 +40,7 @@ IDEAL_INSTRUCTIONS = 2.0  # integer instructions of a relaxation: an addition an
 MIN_INSTRUCTIONS = 2 * IDEAL_INSTRUCTIONS
 MIN_DRAM_SHARE = 0.6  # share of the time that DRAM is busy, as in the phase table
 SEGMENT = 128  # bytes that the 32 threads of a warp load at once, 4 each
-OF_COUNTERS = ("device memory", "registers", "scattered loads", "bank conflicts", "instructions", "operands")
+OF_COUNTERS = ("device memory", "scattered loads", "bank conflicts", "instructions", "operands")
 
 
 class Hint(NamedTuple):
@@ -231,7 +231,7 @@ def _warp_ratio(f: RunFacts, resource: str) -> float | None:
 
 
 def _register_ratio(f: RunFacts) -> float | None:
-    latency = f.slowest is not None and f.slowest.limiter.what == LATENCY
+    latency = f.slowest is not None and LATENCY in f.slowest.limiter.what
     return _warp_ratio(f, "registers") if latency else None
 
 
@@ -299,7 +299,7 @@ CUDA: tuple[Cause, ...] = (
           "warps per SM", RunFacts.less_memory, "all warps fitted"),
     Cause("registers", "optimized", _register_ratio, 1.0,
           "{f.main.registers} registers per thread limit {f.main.op} to {f.main.warps} of {f.main.max_warps} warps, and the "
-          "phase is latency-bound: {f.slowest.limiter.evidence}", RunFacts.less_memory, "all warps fitted"),
+          "phase is latency-bound: {f.slowest.limiter.sourced.evidence}", RunFacts.less_memory, "all warps fitted"),
     Cause("achieved occupancy", "look-ahead", _occupancy_ratio, 1.0,
           "achieved occupancy is {f.evidence.sm_occupancy:percent}, {x:gain} below the theoretical occupancy",
           RunFacts.less_memory, "it reached the theoretical occupancy"),
