@@ -62,8 +62,8 @@ GLOSSARY = (
     ("% of peak bandwidth, % peak BW", "effective bandwidth / peak bandwidth of device memory"),
     (
         "% of roofline, roofline time",
-        "roofline time = max(bytes / peak bandwidth, relaxations / peak rate), with the DRAM bytes that were measured, else "
-        "requested; % of roofline = roofline time / measured time (Explain)",
+        "roofline time = max(bytes / peak bandwidth, relaxations / peak rate). The bytes are measured DRAM traffic, else those "
+        "requested. % of roofline = roofline time / measured time (Explain)",
     ),
     (
         "per-phase times, phase",
