@@ -301,9 +301,7 @@ class CompareScreen(Frame):
         elif not model.runs:
             self.show_message(f"{name} contains no runs", "warning")
         elif len(self._others) >= MAX_SESSIONS and name not in self._others:
-            self.show_message(
-                f"at most {MAX_SESSIONS} other sessions can be compared; reopen this screen to start again", "warning"
-            )
+            self.show_message(f"at most {MAX_SESSIONS} other sessions can be compared; reopen this screen for others", "warning")
         else:
             self._others[name] = model
             self.show_message(f"{units.counted(len(model.runs), 'run')} of {name}")

@@ -123,9 +123,7 @@ class ScrollableText(VerticalScroll):
 class HelpScreen(Dialog):
     """All keys with their help texts, from the bindings; the terms of the screen; the glossary."""
 
-    BINDINGS: ClassVar = [
-        hidden_look("v", "glossary", "View", "scroll to the glossary, and back to the keys", id="help.glossary")
-    ]
+    BINDINGS: ClassVar = [hidden_look("v", "glossary", "View", "scroll to the glossary, and back", id="help.glossary")]
 
     def __init__(self, groups: Iterable[tuple[str, Iterable[Action]]], about: Iterable[tuple[str, Glosses]]):
         keys = [(title, [self._key(binding) for binding in bindings]) for title, bindings in groups]

@@ -65,10 +65,7 @@ GLOSSARY = (
         "roofline time = max(bytes / peak bandwidth, relaxations / peak rate). The bytes are measured DRAM traffic, else those "
         "requested. % of roofline = roofline time / measured time (Explain)",
     ),
-    (
-        "per-phase times, phase",
-        "time of pivot, panels and remainder in all rounds, from the instrumented repetition (Run, Compare)",
-    ),
+    ("per-phase times, phase", "time of pivot, panels and remainder, from the instrumented repetition (Run, Compare)"),
     ("pivot", "phase 1 of a round: the diagonal tile, which depends only on itself"),
     ("range proved by ...", "why no distance can overflow the data type"),
     ("rank", "one of several processes that share a matrix, each with a GPU or cores and some of its rows"),

@@ -75,9 +75,7 @@ CURSOR = replace(bindings.CURSOR, show=False)
 _next_rung = "run the rung that removes this run's bottleneck, on the same graph"
 NEXT_RUNG = bound("n", "next_rung", "Try next", _next_rung, _no_next_rung, deliberate=True)
 SORT = hidden_look("S", "sort_runs", "Sort", "sort the table of runs by the next of " + ", ".join(ORDERS), no_run, "runs.sort")
-FILTER = hidden_look(
-    "slash", "filter_runs", "Filter", "only the runs that contain a text", no_run, "runs.filter", key_display="/"
-)
+FILTER = hidden_look("slash", "filter_runs", "Filter", "only runs that contain a text", no_run, "runs.filter", key_display="/")
 MOTION = replace(bindings.MOTION, unavailable=first_reason(is_presented, no_run, _no_motion))
 
 
