@@ -19,7 +19,7 @@ from fwtui_kernels import files, registry
 from fwtui_kernels.own import files_of
 from fwtui_kernels.plan import Kernel, Shape
 
-COMPILED = ("jit", "njit", "reduction")  # decorators under which numba compiles
+COMPILED = ("jit", "njit", "inner", "reduction")  # decorators under which numba compiles
 RELAXING = ("min", "relax", "minimum")  # prefixes of the functions that return the smaller of two distances
 LINKS = "fwtui.engine.links"  # the module of the classes that broadcast
 LINK_CLASSES = {"cpu": "MpiLink", "cuda": "NcclLink"}
@@ -173,7 +173,8 @@ def _called_by(begin: _Function, functions: list[_Function]) -> Iterator[_Functi
     while waiting:
         function = waiting.pop(0)
         yield function
-        names = [_called(node) for node in ast.walk(function.node) if isinstance(node, ast.Call)]
+        calls = [node for node in ast.walk(function.node) if isinstance(node, ast.Call)]
+        names = [_bare(call.args[0]) if _called(call) == "on_all_cores" else _called(call) for call in calls]
         callees: list[_Function] = []
         for name in dict.fromkeys(names):
             named = [f for f in functions if f.node.name == name]

@@ -77,8 +77,7 @@ def sweep_blocks(_, own, other, front, nodes, index, low, high, back, halved, co
         right = min(high, left + WIDE)
         if not halved or right > start:
             legs, strips = legs_of(front, node, back), np.empty((1, depth * WIDE), own.dtype)
-            block = np.empty((len(legs), WIDE), own.dtype)
-            block[:] = no_edge
+            block = np.full((len(legs), WIDE), no_edge, own.dtype)
             for begin in range(0, right - left, width):
                 for k in range(depth):
                     copy_cells(strips, 0, begin * depth + k * width, own, index[node[fronts.INDEX] + k], left + begin, width)  # pyright: ignore[reportCallIssue]
