@@ -20,6 +20,7 @@ MIN_SHARE = 0.3  # minimum share of a piece's vertices on either side of its sep
 SEARCHES = 3  # each from the last vertex of the one before: the last one begins at the rim
 PASSES = 4  # of refinement
 MAX_WORSE = 100  # consecutive moves that do not shorten a separator
+MAX_SEPARATOR = 8  # separators that cut so many square grids of a piece's size are not refined: the dense plan is faster
 
 
 class Dissection(NamedTuple):
@@ -216,6 +217,8 @@ def _refine(begins, others, mine, piece_of, name, sides, locked, separator):
             if sides[vertex] == SEPARATOR:
                 separator[length] = vertex
                 length += 1
+        if length > MAX_SEPARATOR * np.sqrt(size):
+            break
         shortest, changes, kept, worse, first = length, 0, 0, 0, length
         while worse < MAX_WORSE:
             place, to = _best_move(begins, others, piece_of, name, sides, locked, separator, length, counts, MIN_SHARE * size)
