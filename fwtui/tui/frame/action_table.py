@@ -35,8 +35,8 @@ class ActionTable:
         return [row for row in rebound(bindings.TO_PLACES, self._screen.look.keymap) if row.id in here]
 
     def tabs(self) -> tuple[Place, ...]:
-        """Return the screens of the view, with the keys of the key map."""
-        keys = (shown_keys(self._screen.app, row)[0] for row in self.places())
+        """Return the screens of the view, with the keys of the key map; without keys while digits begin a guess."""
+        keys = ("" if self._screen.takes_digits() else shown_keys(self._screen.app, row)[0] for row in self.places())
         return tuple(place._replace(key=key) for place, key in zip(self._view.places, keys, strict=True))
 
     def commands(self) -> Iterator[Command]:

@@ -168,6 +168,10 @@ class PlaceScreen(Sized, Screen[None]):
         """Return the widget that the page keys scroll."""
         return self.query_one(self.PANEL) if self.PANEL else None
 
+    def takes_digits(self) -> bool:
+        """Return True while a digit begins a guess, so that only alt+digit switches screens."""
+        return False
+
     def giveaways(self, kind: str) -> Sequence[Widget]:
         """Return the widgets that show the answer to a question of that kind, which stay hidden until it is requested."""
         return ()

@@ -96,7 +96,7 @@ def _tabs(subject: Top, whole: bool, close: bool = False) -> Content:
     pieces: list[Piece] = [(NAME, f"{STRONG} $text-primary"), " "]
     for place in subject.places:
         here = place.name == subject.place
-        text = f" {place.key} {place.title} " if whole or here else f" {place.key} "
+        text = f" {place.key} {place.title} ".replace("  ", " ") if whole or here else f" {place.key or '·'} "
         text = text.removeprefix(" ").removesuffix(" " * (place is subject.places[-1])) if close else text
         pieces.append((text, f"{STRONG} $text-primary reverse" if here else MUTED))
     return line(*pieces)

@@ -296,6 +296,7 @@ class LearnScreen(Frame):
             where = "in the simulator" if not prompts and self.progress.simulates(self.view.has_gpu) else "here"
             hints.append(f"{run}: {'watch your file' if prompts else f'run it {where}'}")
         hints.append(f"{step if self.matrix_seen else course}: follow the matrix")
+        hints += ["alt+digit: another screen"] * page.asks
         return Lesson(page, " · ".join(hints), self._note(page))
 
     def _note(self, page: Page) -> str:
@@ -325,9 +326,12 @@ class LearnScreen(Frame):
         with self.reporting("error"):
             self._open(self.progress.place + direction)
 
+    def takes_digits(self) -> bool:
+        return self.page is not None and self.page.asks
+
     def on_key(self, event: Key) -> None:
         """Begin a guess with a digit; keys continue a guess that has begun."""
-        if self.page is None or not self.page.asks or isinstance(self.focused, Input) or "+" in event.key:
+        if not self.takes_digits() or isinstance(self.focused, Input) or "+" in event.key:
             return
         if event.key in DIGITS or self.query_one(GuessLine).field.value:
             event.stop()
