@@ -153,9 +153,7 @@ def faked() -> Iterator[Callable[[str], Live]]:
         ("fault and end, then exit", "the GPU reported an error", ""),
     ],
 )
-def test_every_death_of_a_worker_is_one_fault_with_a_sentence(
-    faked: Callable[[str], Live], tmp_path: Path, how: str, words: str, stderr: str
-) -> None:
+def test_every_death_is_one_fault(faked: Callable[[str], Live], tmp_path: Path, how: str, words: str, stderr: str) -> None:
     path, live = tmp_path / "fault.fwt.jsonl", faked(how)
     live.record(path=path)
     run = finished(live, SHORT)

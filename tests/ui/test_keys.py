@@ -186,9 +186,7 @@ async def test_a_replay_reports_its_end_only_at_the_end(replay_of: Replay) -> No
 
 
 @pytest.mark.parametrize(("size", "first"), [((80, 24), ()), pytest.param((120, 40), ("P",), marks=pytest.mark.slow)])
-async def test_arrows_move_in_the_table_if_the_form_is_hidden(
-    dashboard: FwtuiApp, live: FakeLive, size: tuple[int, int], first: tuple[str, ...]
-) -> None:
+async def test_arrows_in_the_table(dashboard: FwtuiApp, live: FakeLive, size: tuple[int, int], first: tuple[str, ...]) -> None:
     for n in (256, 512):
         live.start(live.settled(Experiment(kernel="tiled-cpu", n=n)))
         live.drain()
@@ -294,9 +292,7 @@ async def test_the_palette_takes_what_was_typed_and_old_messages_go() -> None:
         assert "space Pause" in await go(pilot, "space") and "space Play" in await go(pilot, "space")
 
 
-async def test_a_stuck_widget_is_awaited_once_a_key_after_a_dialogs_answer_counts_and_a_letter_among_others_starts_nothing(
-    dashboard: FwtuiApp, live: FakeLive, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_keys_wait_for_widgets_and_dialogs(dashboard: FwtuiApp, live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:
     free = asyncio.Event()
     async with opened(dashboard) as pilot:
         stuck = dashboard.focused or dashboard.screen

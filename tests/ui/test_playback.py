@@ -253,9 +253,7 @@ class TestOpening:
             await until(pilot, lambda: app.return_code is not None)
         assert app.return_code == 0 and app.refusal is None and app.view is None
 
-    async def test_a_session_read_before_its_progress_bar_appears_and_one_given_up_go_back_to_the_replay(
-        self, replay_of: Replay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    async def test_late_and_given_up_sessions(self, replay_of: Replay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         path = write_session(tmp_path / "big.fwt.jsonl", scenes.gpu_session())
         app = replay_of(scenes.cpu_session())
         async with opened(app) as pilot:

@@ -249,9 +249,7 @@ def details() -> str:
     return file.read_text()
 
 
-async def test_a_failed_widget_is_redrawn_and_a_place_that_always_fails_leaves_the_others_working(
-    survivor: FwtuiApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_failed_widget_or_place_leaves_the_others_working(survivor: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async with opened(survivor) as pilot:
         before, table = survivor.screen, survivor.screen.query(DataTable).first()
         table.focus()
@@ -289,9 +287,7 @@ async def test_the_program_itself_goes_on_after_an_error(survivor: FwtuiApp, liv
         assert len(live.started) == 1
 
 
-async def test_an_error_before_the_first_frame_is_one_sentence(
-    survivor: FwtuiApp, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_an_early_error(survivor: FwtuiApp, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(RunScreen, "body", fails)
     await survivor.run_async(headless=True, size=WIDE)
     assert not capsys.readouterr().err and survivor.failure.startswith("fwtui: error in the dashboard: IndexError; details in ")

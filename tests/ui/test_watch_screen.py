@@ -71,9 +71,7 @@ class FakeSitting:
         self.closed = True
 
 
-async def test_a_file_is_watched_from_its_choice_to_its_end(
-    dashboard: FwtuiApp, live: FakeLive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_file_is_watched(dashboard: FwtuiApp, live: FakeLive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
     (tmp_path / "config.toml").write_text(f'kernel_folder = "{tmp_path}"\n')
     (tmp_path / "mine.py").write_text("def plan(:\n")  # what is broken is watched, too

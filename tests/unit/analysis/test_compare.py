@@ -253,9 +253,7 @@ def test_phases_with_a_large_timer_overhead_are_approximate(seconds: float, spre
     [(STEADY, 1.1, 1.06, 1.5, "differ by 10"), ((1.0,), 5.0, 4.0, 40.0, "differ by 400")],
     ids=["many passes", "one pass"],
 )
-def test_a_difference_within_the_spread_of_repeated_runs_is_unclear(
-    passes: tuple[float, ...], again: float, near: float, far: float, words: str
-) -> None:
+def test_within_the_spread_it_is_unclear(passes: tuple[float, ...], again: float, near: float, far: float, words: str) -> None:
     session = Session()
     base = session.add(passes, others=0.0)
     session.add([9 * s for s in passes], others=0.6)

@@ -130,9 +130,7 @@ def test_a_mistake_is_one_sentence_and_changes_nothing(
     assert {path.name for path in tmp_path.iterdir()} == {"there", "link.py", "my.py"}
 
 
-def test_a_misspelled_setting_is_corrected(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_settings_are_corrected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "config.toml").write_text("[experiment]\nkernal = 'naive'\n")
     monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
     assert main(["config"]) == 2

@@ -62,9 +62,7 @@ def test_a_list_that_is_too_long_to_be_read_trusts_no_folder_by_the_start_of_its
     assert trust.is_trusted(tmp_path / "first" / "mine.py") and not trust.is_trusted(tmp_path / "other" / "mine.py")
 
 
-def test_a_run_of_a_user_kernel_is_recorded_without_its_path_and_reading_it_runs_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_recording_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     path, session = written(tmp_path / "hw", more=TELLS), tmp_path / "own.fwt.jsonl"
     assert (
         main(["run", "-k", f"serial,{path}", "--baseline", str(path), "--trust", "--record", str(session), "--json", *QUICK]) == 0
@@ -125,9 +123,7 @@ def test_options_of_a_user_kernel_are_swept_like_those_of_rungs(tmp_path: Path, 
     assert "--option 'width=9' is not NAME=VALUE with the name of a kernel option" in capsys.readouterr().err
 
 
-def test_kernels_in_the_folder_of_the_settings_are_listed_unread_and_run_by_their_names_and_by_all(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_kernels_of_the_settings_folder_are_listed_unread_and_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, folder = written(tmp_path / "hw", more=TELLS), tmp_path / "hw"
     (folder / "helper.py").write_text(f"x = 1\n{TELLS}")
     (folder / "broken.py").write_text("KERNEL = (")

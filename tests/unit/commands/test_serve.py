@@ -152,9 +152,7 @@ def test_requests_of_strangers_do_no_harm() -> None:
 @pytest.mark.parametrize(
     "messages", [ODD_MESSAGES[:1], pytest.param(ODD_MESSAGES[1:], marks=pytest.mark.slow)], ids=["one", "others"]
 )
-def test_a_visitors_process_ends_with_visit_or_server_and_an_odd_message_ends_one_visit(
-    messages: tuple[str, ...],
-) -> None:
+def test_a_visitors_process_ends_with_visit_or_server_and_an_odd_message_ends_one_visit(messages: tuple[str, ...]) -> None:
     async def visit(address: str, server: psutil.Process) -> None:
         async with aiohttp.ClientSession() as client:
             async with client.get(address) as answer:

@@ -18,16 +18,10 @@ from fwtui.stream.events import Verdict
 
 HOWS = ("full", "sample")
 KINDS: tuple[dict[str, Any], ...] = (
-    {"dtype": "int32"},
-    {"dtype": "int16", "density": 0.02},
-    {"dtype": "float32"},
-    {"dtype": "float32", "density": 0.02},
-    {"dtype": "float32", "real": True},
-    {"dtype": "int32", "negative": 0.3},
-    {"dtype": "int32", "negative": 0.3, "density": 0.03},
-    {"dtype": "float32", "real": True, "negative": 0.3, "density": 0.03},
-    {"dtype": "int32", "low": -1, "high": 60},
-    {"dtype": "int32", "low": 0, "high": 1, "density": 0.05},
+    *({"dtype": "int32"}, {"dtype": "int16", "density": 0.02}, {"dtype": "float32"}, {"dtype": "float32", "density": 0.02}),
+    *({"dtype": "int32", "negative": 0.3}, {"dtype": "int32", "negative": 0.3, "density": 0.03}),
+    *({"dtype": "float32", "real": True}, {"dtype": "float32", "real": True, "negative": 0.3, "density": 0.03}),
+    *({"dtype": "int32", "low": -1, "high": 60}, {"dtype": "int32", "low": 0, "high": 1, "density": 0.05}),
 )
 
 

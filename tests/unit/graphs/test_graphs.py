@@ -28,19 +28,11 @@ GOLDEN = (
     (2**64 - 1, 0, 1, 0x5DC20AA7B2A27137, 4),
 )
 KINDS: tuple[dict[str, Any], ...] = (
-    {},
-    {"density": 0.0},
-    {"density": 1.0},
-    {"low": 0, "high": 0},
-    {"connected": True},
-    {"exact": True, "density": 0.5},
-    {"exact": True, "connected": True, "density": 1.0},
-    {"negative": 0.3},
-    {"low": -5, "high": 5},
-    {"real": True, "low": 0.5, "high": 2.25},
+    *({}, {"density": 0.0}, {"density": 1.0}, {"low": 0, "high": 0}, {"low": -5, "high": 5}, {"negative": 0.3}),
+    *({"connected": True}, {"exact": True, "density": 0.5}, {"exact": True, "connected": True, "density": 1.0}),
+    *({"real": True, "low": 0.5, "high": 2.25}, {"real": True, "negative": 0.4, "connected": True}),
     *({"kind": kind} for kind in LINKED[1:]),
     {"kind": "grid", "negative": 0.3, "connected": True},
-    {"real": True, "negative": 0.4, "connected": True},
 )
 
 

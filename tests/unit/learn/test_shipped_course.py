@@ -138,18 +138,8 @@ class TestShipped:
 
 
 MAX_WORDS, USUAL_WORDS = 28, 24  # of a sentence, and of the sentences of a lesson on average
-WANTED = {
-    "relaxation",
-    "tile",
-    "pivot",
-    "panel",
-    "checksum",
-    "occupancy",
-    "effective bandwidth",
-    "peak rate",
-    "low confidence",
-    "GPM",
-}
+WANTED = {"relaxation", "tile", "pivot", "panel", "checksum", "occupancy", "GPM"}
+WANTED |= {"effective bandwidth", "peak rate", "low confidence"}
 COURSE = lessons()
 
 

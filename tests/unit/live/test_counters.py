@@ -247,9 +247,7 @@ class TestPermission:
 
 
 class TestCommand:
-    def test_the_table_is_marked_as_profiled_and_no_gpu_is_exit_code_3(
-        self, tool: FakeTool, capsys: pytest.CaptureFixture[str], pretend: Pretend
-    ) -> None:
+    def test_a_profiled_table_and_no_gpu(self, tool: FakeTool, capsys: pytest.CaptureFixture[str], pretend: Pretend) -> None:
         tool.answers({"log": PAGE, "stdout": LAUNCHES})
         assert main(["counters", "-k", "katz-kider", "-n", "512"]) == 0
         out = capsys.readouterr().out.splitlines()

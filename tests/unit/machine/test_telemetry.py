@@ -212,9 +212,7 @@ def test_functions_and_names_of_other_drivers_are_understood(monkeypatch: pytest
     assert "pip install nvidia-ml-py" in Nvml().reason
 
 
-def test_energy_is_read_each_second_since_the_first_reading_and_the_bus_of_pcie_never(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_energy_is_read_each_second_from_the_first_on_and_the_bus_of_pcie_never(monkeypatch: pytest.MonkeyPatch) -> None:
     driver = Driver(nvmlDeviceGetTotalEnergyConsumption=5_000_000, nvmlDeviceGetPcieThroughput=1)
     gpu = Gpu(opened(monkeypatch, driver), handle=object())
     first = gpu.read(10.0)["energy_joules"]
