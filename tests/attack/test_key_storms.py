@@ -21,12 +21,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.
 # no q, D, W, h or X: these end it or start another program
 KEYS = (
     *b"1234567rnmabclyPR?sTgGxz/+-=<>LkKjJ \t\r\x10\x1b",
-    b"\x1b[A",
-    b"\x1b[B",
-    b"\x1b[C",
-    b"\x1b[D",
-    b"\x1b[Z",
-    b"\x1b[<0;9;9M",
+    *(b"\x1b[A", b"\x1b[B", b"\x1b[C", b"\x1b[D", b"\x1b[Z", b"\x1b[<0;9;9M"),
 )
 SIZES = ((30, 100), (24, 80), (10, 40), (60, 200), (1, 1))
 SIDES = (0, 1, 24, 80, 9999999, 10**40)  # of a size in the input, which may be a lie

@@ -25,12 +25,9 @@ SIMULATED = "from in_simulator import tell; from sparse_graphs import right; tel
 
 
 MORE: list[dict[str, Any]] = [
-    {"dtype": "float32", "real": True},
-    {"dtype": "float32", "real": True, "negative": 0.3},
+    *({"dtype": "float32", "real": True}, {"dtype": "float32", "real": True, "negative": 0.3}),
     {"dtype": "float32", "connected": True, "low": 0, "high": 2},
-    {"dtype": "int16"},
-    {"dtype": "int32"},
-    {"dtype": "int32", "negative": 0.3},
+    *({"dtype": "int16"}, {"dtype": "int32"}, {"dtype": "int32", "negative": 0.3}),
 ]
 
 

@@ -21,10 +21,7 @@ from fwtui.stream.quantity import throttled
 @pytest.mark.parametrize(
     ("mask", "words"),
     [
-        (None, ()),
-        (0, ()),
-        (0x1 | 0x2 | 0x100, ()),
-        (0x4, ("power cap",)),
+        *((None, ()), (0, ()), (0x1 | 0x2 | 0x100, ()), (0x4, ("power cap",))),
         (0x1 | 0x20 | 0x80, ("thermal", "power brake")),
         (0x8 | 0x40, ("hardware slowdown", "hardware thermal")),
         (0x10000, ("reason 0x10000",)),

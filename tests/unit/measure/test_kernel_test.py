@@ -123,15 +123,8 @@ def test_the_ladder_has_sizes_around_a_tile_then_kinds_then_types() -> None:
     ]
     kinds = ("unreachable pairs", "one cycle through all vertices", "negative weights", "a negative cycle")
     assert cases[5:9] == [f"n = 81, {kind}" for kind in kinds]
-    assert cases[9:] == [
-        "n = 33, int32",
-        "n = 81, unreachable pairs, int32",
-        "n = 33, int16",
-        "n = 81, unreachable pairs, int16",
-        "n = 33, float64",
-        "n = 81, unreachable pairs, float64",
-        "n = 512",
-    ]
+    types = [f"n = {n}, {dtype}" for dtype in ("int32", "int16", "float64") for n in ("33", "81, unreachable pairs")]
+    assert cases[9:] == [*types, "n = 512"]
     (first, *_), last = (list(kernel_test_ladder(registry()["naive-vector"], 1, True, (8, 4096))) for _ in range(2))
     assert first.graph.dtype == "int16" and last[-1].name == "n = 8"
     assert not any("negative" in case.name for case in last)

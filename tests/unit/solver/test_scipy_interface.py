@@ -29,15 +29,9 @@ globals().update(
 @pytest.mark.parametrize(
     ("weight", "method", "indices", "by_scipy"),
     [
-        (3, "auto", None, False),
-        (3, "FW", None, False),
-        (0.25, "FW", None, False),
-        (2**29, "FW", None, False),
-        (0.1, "FW", None, True),
-        (2**40 + 1, "auto", None, False),
-        (2**53 + 2, "auto", None, True),
+        *((3, "auto", None, False), (2**40 + 1, "auto", None, False), (2**53 + 2, "auto", None, True), (3, "auto", [0], True)),
+        *((3, "FW", None, False), (0.25, "FW", None, False), (2**29, "FW", None, False), (0.1, "FW", None, True)),
         (3, "D", None, True),
-        (3, "auto", [0], True),
     ],
 )
 def test_scipy_or_fwtui_answers(
