@@ -217,10 +217,7 @@ class SweepScreen(Frame):
 
     def advice(self) -> tuple[str, ...]:
         """Return sentences about how to begin, for an empty screen."""
-        return (
-            "The runs so far do not differ.",
-            "This screen compares runs of different sizes, tiles, kernels or other options.",
-        )
+        return ("The runs so far do not differ.", "This screen compares runs of different sizes, tiles, kernels or options.")
 
     def _say_where(self) -> None:
         heat = self.query_one(HeatMap)
