@@ -20,7 +20,7 @@ MIN_SHARE = 0.3  # minimum share of a piece's vertices on either side of its sep
 SEARCHES = 3  # each from the last vertex of the one before: the last one begins at the rim
 PASSES = 4  # of refinement
 MAX_WORSE = 100  # consecutive moves that do not shorten a separator
-MAX_SEPARATOR = 8  # separators that cut so many square grids of a piece's size are not refined: the dense plan is faster
+MAX_SEPARATOR = 4  # separators that cut so many square grids of a piece's size are not refined: the dense plan is faster
 
 
 class Dissection(NamedTuple):
