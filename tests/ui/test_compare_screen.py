@@ -27,19 +27,7 @@ from fwtui.stream.run import Run
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.charts import BLOCK, SLIVER
 from fwtui.tui.charts.chart import Chart
-from fwtui.tui.compare import race
-from fwtui.tui.compare.detail import (
-    LABEL,
-    CompareRow,
-    CompareTable,
-    CompareVerdict,
-    Deltas,
-    Pair,
-    columns,
-    repetitions,
-    row_cells,
-    share_changed,
-)
+from fwtui.tui.compare import detail, race
 from fwtui.tui.compare.race import RaceResult, RaceScreen, clock, race_result
 from fwtui.tui.compare.screen import CompareScreen, read
 from fwtui.tui.frame.dialogs import PickFile
@@ -87,7 +75,7 @@ async def test_runs_of_another_session_are_compared_with_these(app: FwtuiApp, tm
         shown = await go(pilot)
         assert "4 runs of h200-n1024-naive-blocked" in shown
         assert "NOT COMPARED" not in shown and shown.count("FASTER") == 7, "each with the first of its size"
-        table = screen.query_one(CompareTable)
+        table = screen.query_one(detail.CompareTable)
         table.move_cursor(row=table.row_count - 5)
         shown = await go(pilot, "b")
         assert shown.count("NOT COMPARED") == 4 and "n = 1024 is" not in shown and "h200-n1024-naive…:5" in shown
@@ -130,7 +118,7 @@ async def test_several_devices_are_compared_with_one_of_their_number_type() -> N
         assert "run 20 against run 21" in await go(pilot), "the newest run has none to be compared with"
         shown = await go(pilot, "up", "up")
         assert "devices" in shown and "131072" in shown and "NOT COMPARED" not in shown
-        table = screen_of(app, CompareScreen).query_one(CompareTable)
+        table = screen_of(app, CompareScreen).query_one(detail.CompareTable)
         rows = {line[0].plain: [text.plain for text in line] for line in map(table.get_row_at, range(table.row_count))}
         for run, devices, gained, verdict in ((19, "4", "~4x", FASTER), (20, "2", "~2x", FASTER), (21, "1", "baseline", "")):
             assert {devices, gained, verdict} <= {*rows[f"run {run}"]}, "on two and four GPUs, though they ran first"
@@ -161,7 +149,7 @@ async def test_a_single_run_has_the_next_rung_of_the_run_screen(dashboard: Fwtui
 async def test_before_two_runs_compare_explains_what_to_do(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with opened(dashboard) as pilot:
         assert "run two experiments" in await go(pilot, "3")
-        dashboard.screen.query_one(CompareTable).focus()
+        dashboard.screen.query_one(detail.CompareTable).focus()
         shown = await go(pilot, "up", "down", "end", "home", "pagedown", "enter", "b", "g", "v")
         assert isinstance(dashboard.screen, CompareScreen) and "no run has ended yet" in shown
         assert "From " in shown and "Look-ahead " in shown, "the recorded ladder, until a run has ended here"
@@ -177,25 +165,25 @@ async def test_before_two_runs_compare_explains_what_to_do(dashboard: FwtuiApp, 
         assert "the same experiment took 66.7 % less time this time; rerun it on an idle machine" in shown
 
 
-def pair_of(model: Model, run: int, against: int) -> Pair:
+def pair_of(model: Model, run: int, against: int) -> detail.Pair:
     return paired(ComparedRun(model, model.runs[run]), ComparedRun(model, model.runs[against]))
 
 
-def paired(entrant: ComparedRun, baseline: ComparedRun) -> Pair:
+def paired(entrant: ComparedRun, baseline: ComparedRun) -> detail.Pair:
     found = compare(entrant, baseline)
-    return Pair(entrant, baseline, found, summarise(entrant, baseline, comparison=found))
+    return detail.Pair(entrant, baseline, found, summarise(entrant, baseline, comparison=found))
 
 
 @pytest.mark.parametrize(("run", "kernels"), [(8, ["naive", "katz-kider"]), (4, ["", ""])])
 def test_repetitions_of_different_kernels_have_the_marks_of_their_kernels(run: int, kernels: list[str]) -> None:
-    assert [series.kernel for series in repetitions(pair_of(load_model(SESSION)[0], run, 3)).series] == kernels
+    assert [series.kernel for series in detail.repetitions(pair_of(load_model(SESSION)[0], run, 3)).series] == kernels
 
 
 def test_bars_and_repetitions_of_very_different_runs_are_distinguishable() -> None:
     pair = pair_of(load_model(SESSION)[0], 8, 3)
-    drawn = {row.plain.split()[0]: row.plain[LABEL : LABEL + 30] for row in Deltas(pair).draw(pair, 78)[1:]}
+    drawn = {row.plain.split()[0]: row.plain[detail.LABEL : detail.LABEL + 30] for row in detail.Deltas(pair).draw(pair, 78)[1:]}
     assert drawn["pivot"].strip() == SLIVER and drawn["remainder"].count(BLOCK) > 2, "1.05 ms is not as long as 30.1 ms"
-    assert all(-0.05 < change < 0.05 for series in repetitions(pair).series for change in filter(None, series.ys)), (
+    assert all(-0.05 < change < 0.05 for series in detail.repetitions(pair).series for change in filter(None, series.ys)), (
         "no two flat lines"
     )
 
@@ -210,19 +198,19 @@ def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:
     model = model_of(told)
     for entrant, baseline in product((ComparedRun(model, run, "s" * 60) for run in model.runs.values()), repeat=2):
         pair = paired(entrant, baseline)
-        assert all(text.plain is not None for text in row_cells(CompareRow(entrant, pair.comparison), 9).values())
-        assert repetitions(pair).empty
+        assert all(text.plain is not None for text in detail.row_cells(detail.CompareRow(entrant, pair.comparison), 9).values())
+        assert detail.repetitions(pair).empty
         for width in (1, 3, 20, 79, 300):
-            CompareVerdict(pair).draw(pair, width)
-            Deltas(pair).draw(pair, width)
-    assert all(sum(cells + 2 for _, cells in columns(width)) < width for width in range(58, 300))
+            detail.CompareVerdict(pair).draw(pair, width)
+            detail.Deltas(pair).draw(pair, width)
+    assert all(sum(cells + 2 for _, cells in detail.columns(width)) < width for width in range(58, 300))
 
 
 def test_approximate_phase_times_are_marked() -> None:
     *told, done = scenes.run(2, 9.0, scenes.experiment("katz-kider"), title="b")
     first = scenes.run(1, 1.0, scenes.experiment("naive"), title="a")
     pair = pair_of(model_of([*first, *told, structs.replace(done, instrumentation=0.01536)]), 2, 1)
-    *_, last = Deltas(None).draw(pair, 120)
+    *_, last = detail.Deltas(None).draw(pair, 120)
     assert last.plain.startswith("run 2")
     assert "instrumented repetitions took 40 % longer; the per-phase times are approximate" in last.plain
 
@@ -232,16 +220,24 @@ def test_a_large_difference_of_few_repetitions_is_approximate(seconds: float, wo
     first = scenes.run(1, 100.0, scenes.experiment("naive"), title="naive", seconds=0.0384, passes=1)
     second = scenes.run(2, 200.0, scenes.experiment("katz-kider"), title="katz-kider", seconds=seconds, passes=1)
     pair = pair_of(model_of([*first, *second]), 2, 1)
-    shown = "\n".join(row.plain for row in CompareVerdict(pair).draw(pair, 100))
+    shown = "\n".join(row.plain for row in detail.CompareVerdict(pair).draw(pair, 100))
     assert f"run 2 against run 1  {words}" in shown
     assert ("about 100x (one repetition); for a better estimate use at least 5 repetitions" in " ".join(shown.split())) == (
         words != "UNCLEAR"
     )
-    assert row_cells(CompareRow(pair.entrant, pair.comparison), 19)["vs base"].plain == ("~1/100" if words != "UNCLEAR" else "-")
+    assert detail.row_cells(detail.CompareRow(pair.entrant, pair.comparison), 19)["vs base"].plain == (
+        "~1/100" if words != "UNCLEAR" else "-"
+    )
 
 
 def test_a_change_of_many_times_is_not_a_percentage() -> None:
-    assert [share_changed(share) for share in (None, 0.031, -0.981, 9.9, 214.1)] == ["", "+3.1 %", "-98.1 %", "+990.0 %", "215x"]
+    assert [detail.share_changed(share) for share in (None, 0.031, -0.981, 9.9, 214.1)] == [
+        "",
+        "+3.1 %",
+        "-98.1 %",
+        "+990.0 %",
+        "215x",
+    ]
 
 
 RATIO = f"{TIMES[3] / TIMES[8]:.2f}x"
@@ -350,5 +346,5 @@ def test_noise_is_reported_in_full_below_the_reasons() -> None:
     why = "run 2 was noisy (other processes used 69 % of the CPU) and run 1 was noisy (other processes used 71 % of the CPU)"
     noisy = LowerBound(0.13, 0.1, 0.15, 5.0, "noisy")
     pair = pair._replace(comparison=pair.comparison._replace(ratio=noisy, why=f"{noisy.text}: {why}"))
-    shown = [" ".join(row.plain.split()) for row in CompareVerdict(pair).draw(pair, 78)]
+    shown = [" ".join(row.plain.split()) for row in detail.CompareVerdict(pair).draw(pair, 78)]
     assert "run 2 against run 1 FASTER" in shown and " ".join(shown).endswith(f"noise {why}")
