@@ -43,56 +43,55 @@ async def go(pilot: Pilot[None], words: str) -> str:
     return await keyed(pilot, "enter")
 
 
-class TestKeys:
-    async def test_markers_times_and_names_are_gone_to_and_playing_stops_at_markers(self, replay_of: Replay) -> None:
-        app = replay_of(scenes.gpu_session(), start=0.0)
-        async with opened(app) as pilot:
-            played = playback_of(app)
+async def test_markers_times_and_names_are_gone_to_and_playing_stops_at_markers(replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session(), start=0.0)
+    async with opened(app) as pilot:
+        played = playback_of(app)
+        await press(pilot, "home")
+        await press(pilot, "right_parenthesis")
+        assert [m.text for m in played.model.markers] == ["now with tiles in shared memory"]
+        assert played.position.seconds == pytest.approx(played.model.markers[0].t)
+        at = played.player.index
+        await press(pilot, "end", "left_parenthesis")
+        assert played.player.index == at
+        end = None
+        times = {"2.5": 2.5, "0:03": 3.0, "0:00:04.5": 4.5, "2 s": 2.0, "9999": end, "50 %": 0.5, "100%": end, "250%": end}
+        for words, moment in times.items():
+            assert not played.go(words)
+            wanted = played.player.duration if moment is end else moment * played.player.duration if "%" in words else moment
+            assert played.player.position == pytest.approx(wanted), words
+        assert "RUN 2  " in await go(pilot, "run 2")
+        for words in ("marker 1", "Shared", "MARKER shared"):
             await press(pilot, "home")
-            await press(pilot, "right_parenthesis")
-            assert [m.text for m in played.model.markers] == ["now with tiles in shared memory"]
-            assert played.position.seconds == pytest.approx(played.model.markers[0].t)
-            at = played.player.index
-            await press(pilot, "end", "left_parenthesis")
-            assert played.player.index == at
-            end = None
-            times = {"2.5": 2.5, "0:03": 3.0, "0:00:04.5": 4.5, "2 s": 2.0, "9999": end, "50 %": 0.5, "100%": end, "250%": end}
-            for words, moment in times.items():
-                assert not played.go(words)
-                wanted = played.player.duration if moment is end else moment * played.player.duration if "%" in words else moment
-                assert played.player.position == pytest.approx(wanted), words
-            assert "RUN 2  " in await go(pilot, "run 2")
-            for words in ("marker 1", "Shared", "MARKER shared"):
-                await press(pilot, "home")
-                assert not played.go(words) and len(played.model.markers) == 1
-            before = played.player.index
-            assert "there is no run 9 in this session" in await go(pilot, "run 9")
-            for words in ("nowhere", "run x", "1e5"):
-                with pytest.raises(Refused, match=f"'{words}' is not a position in this session"):
-                    played.go(words)
-            await press(pilot, "G", "5", "escape")
-            assert played.player.index == before
-            assert "stops at ◆" in await keyed(pilot, "home", "M", "space")
-            played.tick(0.0)
-            played.tick(1000.0)
-            assert not played.player.playing and len(played.model.markers) == 1
-            assert played.position.seconds == pytest.approx(played.model.markers[0].t)
-            await press(pilot, "space")
-            played.tick(2000.0)
-            played.tick(3000.0)
-            assert played.player.at_end and played.model == folded(played)
-            await press(pilot, "home")
-            line = app.screen.query_one(Timeline)
-            (marker,) = [band for band in played.position.bands if band.kind == "marker"]
-            x = int(marker.start / played.player.duration * line.size.width)
-            await pilot.click(line, offset=Offset(x, 0))
-            await pilot.pause()
-            assert played.position.seconds == pytest.approx(marker.start) and len(played.model.markers) == 1
-            await pilot.mouse_down(line, offset=Offset(3, 0))
-            await pilot.hover(line, offset=Offset(line.size.width - 1, 0))
-            await pilot.pause()
-            assert played.player.at_end
-            await pilot.mouse_up(line, offset=Offset(line.size.width - 1, 0))
+            assert not played.go(words) and len(played.model.markers) == 1
+        before = played.player.index
+        assert "there is no run 9 in this session" in await go(pilot, "run 9")
+        for words in ("nowhere", "run x", "1e5"):
+            with pytest.raises(Refused, match=f"'{words}' is not a position in this session"):
+                played.go(words)
+        await press(pilot, "G", "5", "escape")
+        assert played.player.index == before
+        assert "stops at ◆" in await keyed(pilot, "home", "M", "space")
+        played.tick(0.0)
+        played.tick(1000.0)
+        assert not played.player.playing and len(played.model.markers) == 1
+        assert played.position.seconds == pytest.approx(played.model.markers[0].t)
+        await press(pilot, "space")
+        played.tick(2000.0)
+        played.tick(3000.0)
+        assert played.player.at_end and played.model == folded(played)
+        await press(pilot, "home")
+        line = app.screen.query_one(Timeline)
+        (marker,) = [band for band in played.position.bands if band.kind == "marker"]
+        x = int(marker.start / played.player.duration * line.size.width)
+        await pilot.click(line, offset=Offset(x, 0))
+        await pilot.pause()
+        assert played.position.seconds == pytest.approx(marker.start) and len(played.model.markers) == 1
+        await pilot.mouse_down(line, offset=Offset(3, 0))
+        await pilot.hover(line, offset=Offset(line.size.width - 1, 0))
+        await pilot.pause()
+        assert played.player.at_end
+        await pilot.mouse_up(line, offset=Offset(line.size.width - 1, 0))
 
 
 def test_aiming() -> None:

@@ -26,20 +26,19 @@ def subject(model: Model) -> RunSubject:
     )
 
 
-class TestBars:
-    @pytest.mark.parametrize(("count", "width"), [(2, 56), (2, 78), (8, 40), (8, 120), (20, 78)])
-    def test_each_rank_has_a_bar_of_work_broadcast_and_wait(self, count: int, width: int) -> None:
-        model = model_of(scenes.ranked_session(count))
-        rows = [row.plain for row in run_text.ranks(subject(model), width)]
-        assert max(map(len, rows)) <= width
-        bars = [row for row in rows if row.startswith("rank ")]
-        assert [row.split(" (")[0] for row in bars] == [f"rank {number}" for number in range(min(count, 8))]
-        assert "░" not in bars[0] and all("▆" in row and "▒" in row for row in bars) and "░" in bars[1]
-        lengths = [row.count("░") for row in bars]
-        assert lengths == sorted(lengths), "the later ranks of this session wait longer"
-        assert ("and 12 other ranks" in " ".join(rows)) == (count == 20)
-        legend = " ".join(" ".join(rows).split())
-        assert "▒ broadcast of a panel" in legend and "░ wait for the owner" in legend and "imbalance" in legend
+@pytest.mark.parametrize(("count", "width"), [(2, 56), (2, 78), (8, 40), (8, 120), (20, 78)])
+def test_each_rank_has_a_bar_of_work_broadcast_and_wait(count: int, width: int) -> None:
+    model = model_of(scenes.ranked_session(count))
+    rows = [row.plain for row in run_text.ranks(subject(model), width)]
+    assert max(map(len, rows)) <= width
+    bars = [row for row in rows if row.startswith("rank ")]
+    assert [row.split(" (")[0] for row in bars] == [f"rank {number}" for number in range(min(count, 8))]
+    assert "░" not in bars[0] and all("▆" in row and "▒" in row for row in bars) and "░" in bars[1]
+    lengths = [row.count("░") for row in bars]
+    assert lengths == sorted(lengths), "the later ranks of this session wait longer"
+    assert ("and 12 other ranks" in " ".join(rows)) == (count == 20)
+    legend = " ".join(" ".join(rows).split())
+    assert "▒ broadcast of a panel" in legend and "░ wait for the owner" in legend and "imbalance" in legend
 
 
 class TestMatrix:

@@ -86,13 +86,12 @@ class TestExport:
         assert parquet.read_table(tmp_path / "t.parquet").num_rows == len([*export.read_rows(GOLDEN, "telemetry")[0]])
 
 
-class TestCommands:
-    def test_export_to_a_file_and_to_standard_output(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        out = tmp_path / "runs.csv"
-        assert main(["export", str(GOLDEN), "-o", str(out)]) == 0
-        assert main(["export", str(GOLDEN)]) == 0
-        assert capsys.readouterr().out == out.read_text()
-        assert main(["export", str(GOLDEN), "-o", str(out)]) == 2
-        assert "exists already and is not overwritten" in capsys.readouterr().err
-        assert main(["export", str(GOLDEN), "--format", "md"]) == 0
-        assert capsys.readouterr().out.startswith("| run | kernel | n |")
+def test_export_to_a_file_and_to_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "runs.csv"
+    assert main(["export", str(GOLDEN), "-o", str(out)]) == 0
+    assert main(["export", str(GOLDEN)]) == 0
+    assert capsys.readouterr().out == out.read_text()
+    assert main(["export", str(GOLDEN), "-o", str(out)]) == 2
+    assert "exists already and is not overwritten" in capsys.readouterr().err
+    assert main(["export", str(GOLDEN), "--format", "md"]) == 0
+    assert capsys.readouterr().out.startswith("| run | kernel | n |")

@@ -41,25 +41,24 @@ def model(*runs: dict[str, Any], device: events.Device | None = H200) -> Model:
     return session.model
 
 
-class TestPeak:
-    def test_peaks_of_known_boards_over_rates_are_flops_per_task(self) -> None:
-        assert fp32_flops(H200) == pytest.approx(66.9e12, rel=1e-3)
-        a100 = events.Device(t=0, compute_capability=(8, 0), multiprocessors=108, max_clock_mhz=1410)
-        rtx4090 = events.Device(t=0, compute_capability=(8, 9), multiprocessors=128, max_clock_mhz=2520)
-        assert fp32_flops(a100) == pytest.approx(19.5e12, rel=1e-2), "its data sheet"
-        assert fp32_flops(rtx4090) == pytest.approx(82.6e12, rel=1e-2), "its data sheet"
-        assert fp32_flops(None) is None and fp32_flops(events.Device(t=0)) is None
-        assert fp32_flops(events.Device(t=0, compute_capability=(99, 0), multiprocessors=1, max_clock_mhz=1)) is None
-        assert fp32_flops(events.Device(t=0, compute_capability=(9, 0), multiprocessors=132)) is None
-        made = model({"seconds": 1e9 / KATZ_RATE})
-        row = result(made, made.runs[1])
-        assert list(row) == documented_fields("`fwtui run --json`") and row["version"] == RESULT_VERSION
-        assert row["flops_per_task"] == pytest.approx(66.9e12 / KATZ_RATE, rel=1e-3)
-        clock = C1060_FLOPS / (2 * 128 * 132 * 1e6)
-        old = model({"seconds": 1e9 / KATZ_RATE}, device=replace(H200, max_clock_mhz=clock))
-        assert result(old, old.runs[1])["flops_per_task"] == pytest.approx(62.6, abs=0.1)
-        on_cpu = model({"backend": "cpu"})
-        assert result(on_cpu, on_cpu.runs[1])["flops_per_task"] is None
+def test_peaks_of_known_boards_over_rates_are_flops_per_task() -> None:
+    assert fp32_flops(H200) == pytest.approx(66.9e12, rel=1e-3)
+    a100 = events.Device(t=0, compute_capability=(8, 0), multiprocessors=108, max_clock_mhz=1410)
+    rtx4090 = events.Device(t=0, compute_capability=(8, 9), multiprocessors=128, max_clock_mhz=2520)
+    assert fp32_flops(a100) == pytest.approx(19.5e12, rel=1e-2), "its data sheet"
+    assert fp32_flops(rtx4090) == pytest.approx(82.6e12, rel=1e-2), "its data sheet"
+    assert fp32_flops(None) is None and fp32_flops(events.Device(t=0)) is None
+    assert fp32_flops(events.Device(t=0, compute_capability=(99, 0), multiprocessors=1, max_clock_mhz=1)) is None
+    assert fp32_flops(events.Device(t=0, compute_capability=(9, 0), multiprocessors=132)) is None
+    made = model({"seconds": 1e9 / KATZ_RATE})
+    row = result(made, made.runs[1])
+    assert list(row) == documented_fields("`fwtui run --json`") and row["version"] == RESULT_VERSION
+    assert row["flops_per_task"] == pytest.approx(66.9e12 / KATZ_RATE, rel=1e-3)
+    clock = C1060_FLOPS / (2 * 128 * 132 * 1e6)
+    old = model({"seconds": 1e9 / KATZ_RATE}, device=replace(H200, max_clock_mhz=clock))
+    assert result(old, old.runs[1])["flops_per_task"] == pytest.approx(62.6, abs=0.1)
+    on_cpu = model({"backend": "cpu"})
+    assert result(on_cpu, on_cpu.runs[1])["flops_per_task"] is None
 
 
 class TestReport:
@@ -142,15 +141,14 @@ class TestEveryKernel:
         assert all("threads" not in e.options for e in fits if not any(o.name == "threads" for o in registry()[e.kernel].options))
 
 
-class TestCommand:
-    def test_a_baseline_runs_first_and_has_to_run(self, capsys: pytest.CaptureFixture[str]) -> None:
-        words = ["run", "-k", "scipy,serial", "-n", "30", "--repeats", "2", "--telemetry-hz", "0"]
-        assert main([*words, "--baseline", "serial", "--json"]) == 0
-        first, second = map(json.loads, capsys.readouterr().out.splitlines())
-        assert (first["kernel"], first["speedup"], second["baseline"]) == ("serial", 1.0, 1)
-        assert second["speedup"] == pytest.approx(first["seconds"] / second["seconds"])
-        assert main(["run", "-k", "serial", "-n", "30", "--baseline", "scipy", "--telemetry-hz", "0"]) == 2
-        assert "'scipy' is not among the kernels that run (serial)" in capsys.readouterr().err
+def test_a_baseline_runs_first_and_has_to_run(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["run", "-k", "scipy,serial", "-n", "30", "--repeats", "2", "--telemetry-hz", "0"]
+    assert main([*words, "--baseline", "serial", "--json"]) == 0
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (first["kernel"], first["speedup"], second["baseline"]) == ("serial", 1.0, 1)
+    assert second["speedup"] == pytest.approx(first["seconds"] / second["seconds"])
+    assert main(["run", "-k", "serial", "-n", "30", "--baseline", "scipy", "--telemetry-hz", "0"]) == 2
+    assert "'scipy' is not among the kernels that run (serial)" in capsys.readouterr().err
 
 
 TRIAL = TuningResult(n=1000, dtype="int32", nonnegative=True, kernel="tiled-cpu", tile=64, options={"cores": 1}, seconds=0.5)

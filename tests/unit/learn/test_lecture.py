@@ -23,24 +23,23 @@ from fwtui.stream.events import Marker, RunStarted
 LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl.gz"
 
 
-class TestCue:
-    def test_words_panels_and_questions_of_others(self) -> None:
-        plain = ("tiles from here", "why?", "@nothing here", "?nokind what", "a @phases ?phase", "@phasesx y", "mail @ home", "")
-        for text in plain:
-            assert cue(text) == Cue(text)
-        for text in (plain[0], "@matrix words", "@phases ?phase", "? What now?", "@total ?speedup How much?", "@source 7 ?phase"):
-            assert cue(cue(text).text) == cue(text), "its text says the same again"
-        assert cue("@matrix In tiles now.") == Cue("In tiles now.", "matrix")
-        assert cue("@matrix") == Cue("", "matrix")
-        assert cue("@source 12-20 Here 4") == Cue("Here 4", "source", first=12, last=20)
-        assert cue("@source 4 ?phase").span == "4" and cue("@matrix 12-20").body == "12-20"
-        assert cue("@matrix").directed and cue("words", "Title").directed and not cue("words").directed
-        assert cue("@runs ? What would you try next?") == Cue("What would you try next?", "runs", True)
-        assert cue("?") == Cue("", "", True)
-        for kind in KINDS.values():
-            assert cue(f"@phases ?{kind.name} What now?") == Cue("What now?", "phases", True, kind)
-            assert cue(f"@total ? {kind.ask.upper()}") == Cue(kind.ask.upper(), "total", True, kind), "by its words"
-        assert cue("? Why?", answer="So.").answered and not cue("? Why?").answered and not cue("Why?", answer="So.").answered
+def test_words_panels_and_questions_of_others() -> None:
+    plain = ("tiles from here", "why?", "@nothing here", "?nokind what", "a @phases ?phase", "@phasesx y", "mail @ home", "")
+    for text in plain:
+        assert cue(text) == Cue(text)
+    for text in (plain[0], "@matrix words", "@phases ?phase", "? What now?", "@total ?speedup How much?", "@source 7 ?phase"):
+        assert cue(cue(text).text) == cue(text), "its text says the same again"
+    assert cue("@matrix In tiles now.") == Cue("In tiles now.", "matrix")
+    assert cue("@matrix") == Cue("", "matrix")
+    assert cue("@source 12-20 Here 4") == Cue("Here 4", "source", first=12, last=20)
+    assert cue("@source 4 ?phase").span == "4" and cue("@matrix 12-20").body == "12-20"
+    assert cue("@matrix").directed and cue("words", "Title").directed and not cue("words").directed
+    assert cue("@runs ? What would you try next?") == Cue("What would you try next?", "runs", True)
+    assert cue("?") == Cue("", "", True)
+    for kind in KINDS.values():
+        assert cue(f"@phases ?{kind.name} What now?") == Cue("What now?", "phases", True, kind)
+        assert cue(f"@total ? {kind.ask.upper()}") == Cue(kind.ask.upper(), "total", True, kind), "by its words"
+    assert cue("? Why?", answer="So.").answered and not cue("? Why?").answered and not cue("Why?", answer="So.").answered
 
 
 class TestPlayer:

@@ -102,25 +102,24 @@ class TestWords:
         assert ncu.number(text) == (value if value is None else pytest.approx(value))
 
 
-class TestMeaning:
-    def test_derived_counters_have_units_and_need_measured_inputs(self) -> None:
-        row = {TIME: 1e-3, INTEGERS: 4e9, SHARED: 2e9, WAVEFRONTS: 1e6, READ_OP: 100.0, "dram__bytes_write.sum": 50.0}
-        got = read(ProfiledLaunch("rest", 2_000_000_000), row)
-        assert got["gops"] == pytest.approx(4000)
-        assert got["integer_instructions_per_relaxation"] == 2
-        assert got["shared_load_bytes_per_second"] == pytest.approx(128e9), "as the banks see it, not as the threads do"
-        assert got["shared_load_bytes"] == 2e9
-        assert (got["dram_read_bytes"], got["dram_write_bytes"], got["dram_bytes"]) == (100, 50, 150)
-        assert "shared_store_bytes_per_second" not in got and "l1_hit_rate" not in got
-        assert read(ProfiledLaunch("x", 0), {INTEGERS: 5.0}) == {"integer_instructions": 5, "relaxations": 0}
-        assert read(ProfiledLaunch("x", 1), {TIME: 0.0, INTEGERS: 1e16})["seconds"] == 0
-        assert "integer_instructions" not in read(ProfiledLaunch("x", 1), {INTEGERS: 1e16}), "an event cannot state it"
-        names = [name for metric in METRICS for name in metric.names.split()]
-        assert len({m.key for m in METRICS}) == len(METRICS) and len(set(names)) == len(names)
-        by_key = {m.key: m for m in METRICS}
-        values = {"occupancy": 0.25, "seconds": 1e-3, "dram_read_bytes": 2048.0, "gops": 1234.0, "shared_load_conflicts": 0.0}
-        assert [counter_text(by_key[k], values) for k in values] == ["25.0 %", "1.00 ms", "2.00 KiB", "1234 GOPS", "0"]
-        assert counter_text(by_key["l1_hit_rate"], values) == "n/a"
+def test_derived_counters_have_units_and_need_measured_inputs() -> None:
+    row = {TIME: 1e-3, INTEGERS: 4e9, SHARED: 2e9, WAVEFRONTS: 1e6, READ_OP: 100.0, "dram__bytes_write.sum": 50.0}
+    got = read(ProfiledLaunch("rest", 2_000_000_000), row)
+    assert got["gops"] == pytest.approx(4000)
+    assert got["integer_instructions_per_relaxation"] == 2
+    assert got["shared_load_bytes_per_second"] == pytest.approx(128e9), "as the banks see it, not as the threads do"
+    assert got["shared_load_bytes"] == 2e9
+    assert (got["dram_read_bytes"], got["dram_write_bytes"], got["dram_bytes"]) == (100, 50, 150)
+    assert "shared_store_bytes_per_second" not in got and "l1_hit_rate" not in got
+    assert read(ProfiledLaunch("x", 0), {INTEGERS: 5.0}) == {"integer_instructions": 5, "relaxations": 0}
+    assert read(ProfiledLaunch("x", 1), {TIME: 0.0, INTEGERS: 1e16})["seconds"] == 0
+    assert "integer_instructions" not in read(ProfiledLaunch("x", 1), {INTEGERS: 1e16}), "an event cannot state it"
+    names = [name for metric in METRICS for name in metric.names.split()]
+    assert len({m.key for m in METRICS}) == len(METRICS) and len(set(names)) == len(names)
+    by_key = {m.key: m for m in METRICS}
+    values = {"occupancy": 0.25, "seconds": 1e-3, "dram_read_bytes": 2048.0, "gops": 1234.0, "shared_load_conflicts": 0.0}
+    assert [counter_text(by_key[k], values) for k in values] == ["25.0 %", "1.00 ms", "2.00 KiB", "1234 GOPS", "0"]
+    assert counter_text(by_key["l1_hit_rate"], values) == "n/a"
 
 
 class TestRepresentatives:

@@ -30,29 +30,28 @@ from fwtui.stream import codec, events
 MADE = runpy.run_path(str(GOLDEN.with_name("make_golden.py")))
 
 
-class TestGolden:
-    def test_the_bytes_of_version_1_still_say_the_same(self, tmp_path: Path) -> None:
-        loaded = load(GOLDEN)
-        assert loaded.closed and loaded.complete
-        assert (loaded.damaged, loaded.torn, loaded.dropped, loaded.duration) == (0, False, 0, 0.9)
-        assert loaded.end and loaded.end.reason == "closed"
-        assert len(loaded.lines) == len(MADE["EVENTS"])
-        for line, expected in zip(loaded.lines, MADE["EVENTS"], strict=True):
-            if isinstance(expected, bytes) and b"heatmap" in expected:
-                assert line.event == codec.Unknown(kind="heatmap", raw=line.raw, t=0.72)
-            elif isinstance(expected, bytes):
-                assert line.event == events.Notice(t=0.73, text="a field from later")
-            else:
-                assert line.event == expected
-        came_later = {events.Counters, events.Limits, events.Answers, events.Plan, events.Source, events.RankPhases}
-        came_later |= {events.WarpSamples, events.Code, events.CodeText, events.CodeSamples, events.Sampled}
-        came_later |= {events.CpuUse, events.CpuLoop, events.Ordered}
-        assert {type(line.event) for line in load(GOLDEN).lines} == {*events.ALL, codec.Unknown} - came_later
-        assert b"".join(line.raw + b"\n" for line in loaded.lines) == GOLDEN.read_bytes()
-        copy = record(tmp_path / "copy", *loaded.lines, header=loaded.header)
-        *lines, end = copy.read_bytes().splitlines()
-        assert lines == GOLDEN.read_bytes().splitlines()[:-1]
-        assert codec.decode(end) == events.End(t=0.8, reason="closed", events=21)
+def test_the_bytes_of_version_1_still_say_the_same(tmp_path: Path) -> None:
+    loaded = load(GOLDEN)
+    assert loaded.closed and loaded.complete
+    assert (loaded.damaged, loaded.torn, loaded.dropped, loaded.duration) == (0, False, 0, 0.9)
+    assert loaded.end and loaded.end.reason == "closed"
+    assert len(loaded.lines) == len(MADE["EVENTS"])
+    for line, expected in zip(loaded.lines, MADE["EVENTS"], strict=True):
+        if isinstance(expected, bytes) and b"heatmap" in expected:
+            assert line.event == codec.Unknown(kind="heatmap", raw=line.raw, t=0.72)
+        elif isinstance(expected, bytes):
+            assert line.event == events.Notice(t=0.73, text="a field from later")
+        else:
+            assert line.event == expected
+    came_later = {events.Counters, events.Limits, events.Answers, events.Plan, events.Source, events.RankPhases}
+    came_later |= {events.WarpSamples, events.Code, events.CodeText, events.CodeSamples, events.Sampled}
+    came_later |= {events.CpuUse, events.CpuLoop, events.Ordered}
+    assert {type(line.event) for line in load(GOLDEN).lines} == {*events.ALL, codec.Unknown} - came_later
+    assert b"".join(line.raw + b"\n" for line in loaded.lines) == GOLDEN.read_bytes()
+    copy = record(tmp_path / "copy", *loaded.lines, header=loaded.header)
+    *lines, end = copy.read_bytes().splitlines()
+    assert lines == GOLDEN.read_bytes().splitlines()[:-1]
+    assert codec.decode(end) == events.End(t=0.8, reason="closed", events=21)
 
 
 class TestReader:

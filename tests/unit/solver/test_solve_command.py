@@ -206,19 +206,18 @@ class TestProgress:
             assert told == sorted(told) and told[-1] <= 1 and len(told) > 4
 
 
-class TestSummary:
-    @pytest.mark.parametrize("n", [1, 2, 33, 100])
-    def test_sizes_and_text(self, n: int, tmp_path: Path) -> None:
-        (tmp_path / "g.gr").write_text(f"p sp {n} {n - 1}\n" + "".join(f"a {v} {v + 1} 3\n" for v in range(1, n)))
-        graph = load(str(tmp_path / "g.gr"))
-        result = answer(graph)
-        s = summarise(result.distances)
-        assert s.counts.sum() == s.reachable == n * (n - 1) // 2 and s.heat.shape == (min(n, 16), min(n, 32))
-        lines = summary_lines(stated(s, graph.vertices), result.stats)
-        assert max(map(len, lines)) < 100
-        text = "\n".join(lines)
-        assert (f"diameter           {3 * (n - 1)}, from 1 to {n}" in text) == (n > 1)
-        assert "·" in text or n == 1
+@pytest.mark.parametrize("n", [1, 2, 33, 100])
+def test_a_summary_has_sizes_and_text(n: int, tmp_path: Path) -> None:
+    (tmp_path / "g.gr").write_text(f"p sp {n} {n - 1}\n" + "".join(f"a {v} {v + 1} 3\n" for v in range(1, n)))
+    graph = load(str(tmp_path / "g.gr"))
+    result = answer(graph)
+    s = summarise(result.distances)
+    assert s.counts.sum() == s.reachable == n * (n - 1) // 2 and s.heat.shape == (min(n, 16), min(n, 32))
+    lines = summary_lines(stated(s, graph.vertices), result.stats)
+    assert max(map(len, lines)) < 100
+    text = "\n".join(lines)
+    assert (f"diameter           {3 * (n - 1)}, from 1 to {n}" in text) == (n > 1)
+    assert "·" in text or n == 1
 
 
 @pytest.mark.parametrize("out", ["o.csv", *(pytest.param(out, marks=pytest.mark.slow) for out in ("o.npy", "o.npz"))])

@@ -224,23 +224,22 @@ def test_refusals_are_those_of_the_host() -> None:
     assert said["path"] == [0, 1, 2, 3, 4] and said["no room"] is True
 
 
-class TestLazyGraph:
-    def test_only_supported_arrays_and_sparse_rows_are_lazy(self) -> None:
-        matrix = np.ones((4, 4))
-        odd = [np.ma.array(matrix), matrix[:3], matrix > 0, np.ones((8, 8))[::2, ::2], matrix.astype("f2"), matrix.astype(">f8")]
-        for graph in (*odd, matrix.tolist(), csc_array(matrix), csr_array(matrix[:3]), csr_array(matrix > 0)):
-            assert lazy_of_object(graph) is None
-        graph = lazy_of_object(coo_array((np.array([1.0, 2, 4]), (np.array([2, 0, 2]), np.array([1, 1, 1]))), shape=(3, 3)))
-        assert graph is not None and isinstance(graph.parts, CsrRows)
-        assert [part.tolist() for part in graph.parts] == [[0, 1, 1, 2], [1, 1], [2.0, 5.0]]
-        assert graph.adjacency.arcs is not None and graph.adjacency.arcs.weights.tolist() == [2.0, 5.0]
-        broken = csr_array(np.ones((3, 3)))
-        broken.indptr = np.array([0, 7, 3, 9], broken.indptr.dtype)
-        assert lazy_of_object(broken) is None
-        graph = lazy_of_object(np.array([[0, -np.inf], [1, 0]]))
-        assert graph is not None
-        with pytest.raises(Refused, match="-inf is not a weight"):
-            _ = graph.adjacency
+def test_only_supported_arrays_and_sparse_rows_are_lazy() -> None:
+    matrix = np.ones((4, 4))
+    odd = [np.ma.array(matrix), matrix[:3], matrix > 0, np.ones((8, 8))[::2, ::2], matrix.astype("f2"), matrix.astype(">f8")]
+    for graph in (*odd, matrix.tolist(), csc_array(matrix), csr_array(matrix[:3]), csr_array(matrix > 0)):
+        assert lazy_of_object(graph) is None
+    graph = lazy_of_object(coo_array((np.array([1.0, 2, 4]), (np.array([2, 0, 2]), np.array([1, 1, 1]))), shape=(3, 3)))
+    assert graph is not None and isinstance(graph.parts, CsrRows)
+    assert [part.tolist() for part in graph.parts] == [[0, 1, 1, 2], [1, 1], [2.0, 5.0]]
+    assert graph.adjacency.arcs is not None and graph.adjacency.arcs.weights.tolist() == [2.0, 5.0]
+    broken = csr_array(np.ones((3, 3)))
+    broken.indptr = np.array([0, 7, 3, 9], broken.indptr.dtype)
+    assert lazy_of_object(broken) is None
+    graph = lazy_of_object(np.array([[0, -np.inf], [1, 0]]))
+    assert graph is not None
+    with pytest.raises(Refused, match="-inf is not a weight"):
+        _ = graph.adjacency
 
 
 def test_a_clock_has_no_gaps() -> None:
