@@ -39,7 +39,7 @@ _COPIES = 6  # maximum number of copies of the matrix on the host, in addition t
 SECONDS_PER_STEP, _SECONDS_OF_CELL = 1e-8, 1e-9
 # seconds of nested dissection, the tree and the tables of a plan for a vertex and for an edge, measured on 16 cores with 8,192
 # vertices, where the choice is close; larger graphs take less
-_SECONDS_OF_ORDER, _SECONDS_OF_EDGE = 2e-6, 2.3e-6
+_SECONDS_OF_ORDER, _SECONDS_OF_EDGE = 2e-6, 2e-6
 _RELAXED, _RELAXED_ON_GPU = 1.2e10, 1.6e13  # relaxations a second in 32 bits of a core, and of an H100; in 16 bits twice as many
 SECONDS_PER_PROCESS = 1.0  # seconds of searches for which another process pays
 

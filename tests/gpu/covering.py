@@ -1,14 +1,16 @@
 """Few combinations of many choices, in which every value occurs, or every two values of different choices meet."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any
 
 
-def covering(choices: Mapping[Any, Sequence[Any]], strength: int = 2) -> list[dict[Any, Any]]:
-    """Choose combinations greedily: each has the most sets of `strength` values that are not covered yet."""
+def covering(
+    choices: Mapping[Any, Sequence[Any]], strength: int = 2, possible: Callable[[dict[Any, Any]], bool] = bool
+) -> list[dict[Any, Any]]:
+    """Choose possible combinations greedily: each has the most sets of `strength` values that are not covered yet."""
     names = list(choices)
-    rows = [dict(zip(names, values, strict=True)) for values in product(*choices.values())]
+    rows = [row for values in product(*choices.values()) if possible(row := dict(zip(names, values, strict=True)))]
     together = min(strength, len(names))
     meetings = [set(combinations(row.items(), together)) for row in rows]
     left = set().union(*meetings)

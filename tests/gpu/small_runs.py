@@ -14,8 +14,9 @@ from covering import covering
 sys.path.append(str(Path(__file__).parents[1]))  # where pytest looks too, but no checker of memory
 from path_checks import by_scipy, check_paths, random_matrix, sparse
 
+from fwtui.common.errors import Refused
 from fwtui.engine.cuda_engine import CudaEngine
-from fwtui.experiment.experiment import Experiment, kernel_named, settle
+from fwtui.experiment.experiment import Experiment, Settled, kernel_named, settle
 from fwtui.graphs.library_objects import lazy_of_object, of_object
 from fwtui.measure.run_context import RunContext
 from fwtui.measure.runner import Runner
@@ -24,27 +25,26 @@ from fwtui.solver.call import Call
 from fwtui.solver.driver import answer
 from fwtui.stream.model import Model
 from fwtui_kernels import registry
-from fwtui_kernels.plan import Shape, Target
+from fwtui_kernels.plan import Kernel, Shape, Target
 from fwtui_kernels.streaming import out_of_core
 
 
-def experiments(sizes: tuple[int, ...], target: Target | None = None, strength: int = 2) -> list[Experiment]:
+def combined(kernel: Kernel, row: dict[Any, Any], n: int) -> Settled | None:
+    """Return the run of a kernel with a combination of its choices; None if the kernel refuses that combination."""
+    chosen: dict[str, Any] = {key: row[key] for key in ("dtype", "tile", "launch")}
+    options = {o.name: row["option", o.name] for o in kernel.options}
+    try:
+        return settle(Experiment(kernel=kernel.id, n=n, options=options, repeats=1, verify="full", **chosen))
+    except Refused:
+        return None
+
+
+def experiments(sizes: tuple[int, ...], target: Target | None = None, strength: int = 2) -> list[Settled]:
     """Each CUDA kernel at each size with a few combinations of its types, tiles, options and launch modes: every two values
-    meet (strength 2), or every value occurs (1). What `target` lacks something for is left out.
+    that can meet do (strength 2), or every value occurs (1). What `target` lacks something for is left out.
     """
     asked = [
-        settle(
-            Experiment(
-                kernel=kernel.id,
-                n=n,
-                dtype=row["dtype"],
-                tile=row["tile"],
-                options={o.name: row["option", o.name] for o in kernel.options},
-                launch=row["launch"],
-                repeats=1,
-                verify="full",
-            )
-        )
+        combined(kernel, row, n)
         for kernel in registry().values()
         if kernel.backend == "cuda"
         for row in covering(
@@ -55,11 +55,12 @@ def experiments(sizes: tuple[int, ...], target: Target | None = None, strength: 
                 **{("option", o.name): o.values for o in kernel.options},
             },
             strength,
+            lambda row, kernel=kernel: combined(kernel, row, min(kernel.max_n, max(sizes))) is not None,
         )
         for n in sizes
         if n <= kernel.max_n
     ]
-    return [e for e in asked if target is None or registry()[e.kernel].lacks(e.shape(e.n), target) is None]
+    return [e for e in asked if e is not None and (target is None or registry()[e.kernel].lacks(e.shape(e.n), target) is None)]
 
 
 def ran(engine: Any, *asked: Experiment, **more: Any) -> Model:
