@@ -19,7 +19,7 @@ BURST = 25  # events that come at once; each is written by itself, as a worker d
 PRESSES_PER_SECOND = 2.0
 KEY = b"b"
 # alternate on the log line
-ANSWERS = (b"is the baseline; runs of the same n", b"the first run of each graph is its")
+ANSWERS = (b"is the baseline; runs of the same g", b"the first run of each graph is its")
 HERE = os.pathsep.join((str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")))  # this file can be imported
 SETTLE = 3.0  # seconds until it is looked at
 

@@ -1,6 +1,6 @@
-"""A loop on all cores that calls a compiled function. Numba compiles the parallel loop once, for all functions and types.
+"""A loop on all cores that calls a compiled function, in threads that numba.get_num_threads() must have started before.
 
-In a function with parallel=True, numba would compile the loop's body, with all that it calls, four times.
+With parallel=True, numba would compile the loop's body, with all that it calls, four times, and again for other types.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numba import get_num_threads
 
 from fwtui_kernels.compiled.all_cores import on_all_cores
 from fwtui_kernels.compiled.locked_njit import inner, njit
@@ -18,8 +19,7 @@ BELOW, ABOVE, SEPARATOR = range(3)  # sides of a cut
 MAX_DEPTH = 64  # maximum depth of the tree
 MIN_SHARE = 0.3  # minimum share of a piece's vertices on either side of its separator
 SEARCHES = 3  # each from the last vertex of the one before: the last one begins at the rim
-PASSES = 4  # of refinement
-MAX_WORSE = 100  # consecutive moves that do not shorten a separator
+PASSES, MAX_WORSE = 4, 100  # refinements of a separator, and consecutive moves in one that do not shorten it
 MAX_SEPARATOR = 4  # separators that cut so many square grids of a piece's size are not refined: the dense plan is faster
 
 
@@ -33,6 +33,7 @@ class Dissection(NamedTuple):
 
 def dissect(begins: np.ndarray, others: np.ndarray, leaf: int) -> Dissection:
     """Dissect a graph whose neighbours are given both ways, until a piece has at most `leaf` vertices or cannot be cut."""
+    get_num_threads()  # starts numba's threads; code from the cache does not
     n = len(begins) - 1
     vertices = np.arange(n, dtype=np.int32)
     piece_of, (levels, room, marks) = np.zeros(n, np.int32), np.empty((3, n), np.int32)

@@ -7,6 +7,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 from in_simulator import answers
+from processes import run_python
 from scipy.sparse.csgraph import dijkstra
 from sparse_graphs import WITHOUT, distances, graph, right
 
@@ -189,6 +190,18 @@ def test_a_dissection_separates_what_is_beside_it(pairs: np.ndarray) -> None:
         while low != high:
             assert low < parents[low] <= high, "an edge joins a supernode only to itself and to those above it"
             low = int(parents[low])
+
+
+DISSECTED = """
+import numpy as np
+from fwtui_kernels.parts.dissection import dissect
+v = np.arange(300)  # a ring
+print(len(dissect(2 * np.arange(301), (np.stack([v - 1, v + 1], 1).ravel() % 300).astype(np.int32), 8).parents))"""
+
+
+def test_code_from_the_cache_starts_the_threads_that_it_needs() -> None:
+    compiled, loaded = run_python(DISSECTED), run_python(DISSECTED)
+    assert int(compiled) > 8 and loaded == compiled
 
 
 def test_metis_orders_if_half_of_the_work_takes_longer_and_receives_no_self_loops(monkeypatch: pytest.MonkeyPatch) -> None:
