@@ -71,14 +71,14 @@ def max_interference_factor(
 
 def instrumentation(run: Run) -> list[str]:
     """Describe the timer overhead: the time of the instrumented minus that of the timed repetitions."""
-    done = run.done
-    if done is None or done.instrumentation is None:
+    if (done := run.done) is None or (extra := done.instrumentation) is None:
         return []
-    extra = done.instrumentation
-    if run.seconds and done.spread is not None and abs(extra) <= done.spread * run.seconds:
-        return ["timer overhead: not measurable"]
-    share = f" ({100 * extra / run.seconds:+.1f} %)" if run.seconds else ""
-    overhead = f"timer overhead {'-' if extra < 0 else '+'}{units.duration(abs(extra))}{share}"
+    overhead = "timer overhead: not measurable"
+    # on a CPU timers only add time, so a negative overhead is noise; on a GPU they skip the gaps between launches
+    beyond = run.backend == "cuda" or extra > 0
+    if beyond and not (run.seconds and done.spread is not None and abs(extra) <= done.spread * run.seconds):
+        share = f" ({100 * extra / run.seconds:+.1f} %)" if run.seconds else ""
+        overhead = f"timer overhead {'-' if extra < 0 else '+'}{units.duration(abs(extra))}{share}"
     return [overhead, *["the per-phase times are approximate"] * bool(phase_times_warning(run))]
 
 

@@ -177,7 +177,7 @@ def find_crossover(model: Model, one: SweepSeries, other: SweepSeries, axis: str
 
 def axis_text(axis: str, at: float) -> str:
     """Format a value on that axis."""
-    return f"{100 * at:.2g}%" if axis == "density" else f"{at:.0f}"
+    return f"{100 * at:.2g} %" if axis == "density" else f"{at:.0f}"
 
 
 def _timed(series: SweepSeries, copies: bool) -> dict[float, tuple[Run, float]]:

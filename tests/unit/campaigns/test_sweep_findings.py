@@ -97,7 +97,7 @@ def test_a_dense_kernel_wins_from_some_density_on() -> None:
         made.add(settle(Experiment(kernel="tiled-cpu", n=512, density=density)), 0.01, passes=5)
     found = findings(made.model, finished(made.model))
     assert [b.sentence for b in found.crossovers] == [
-        "tiled-cpu is faster than sparse-cpu from about density = 0.32% on (between 0.1% and 1%)"
+        "tiled-cpu is faster than sparse-cpu from about density = 0.32 % on (between 0.1 % and 1 %)"
     ]
 
 

@@ -192,8 +192,7 @@ def test_a_dissection_separates_what_is_beside_it(pairs: np.ndarray) -> None:
             low = int(parents[low])
 
 
-DISSECTED = """
-import numpy as np
+DISSECTED = """import numpy as np
 from fwtui_kernels.parts.dissection import dissect
 v = np.arange(300)  # a ring
 print(len(dissect(2 * np.arange(301), (np.stack([v - 1, v + 1], 1).ravel() % 300).astype(np.int32), 8).parents))"""
