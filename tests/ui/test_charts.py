@@ -65,7 +65,7 @@ def test_an_empty_chart_shows_a_sentence(values: tuple[float | None, ...]) -> No
 
 
 def test_a_figure_has_ticks_units_a_legend_and_its_rules() -> None:
-    figure = curves()._replace(rules=(Rule(1e12, "limit 1 T relax/s"), Rule(700, "break-even n 700", vertical=True)))
+    figure = curves()._replace(rules=(Rule(1e12, "limit 1 T relax/s"), Rule(1.02e12, ""), Rule(700, "break-even n 700", True)))
     shown = "\n".join(rows(draw(figure, 80, 20)))
     for words in ("relax/s", "① naive", "② tiled", "1 T┤", "100 G┤", "10 G┤", "limit 1 T relax/s", "┊ break-even n 700"):
         assert words in shown, words

@@ -170,9 +170,9 @@ def _framed(plotted: Plotted, width: int, height: int, above: int) -> tuple[Draw
     y_ticks = ticks(up, max(2, room // 3), figure.y.base)
     y_texts = [tick_text(value, figure.y.text) for value in y_ticks]
     places = {row_of(up.share(value), room): text for value, text in zip(y_ticks, y_texts, strict=True)}
-    # label the row of a rule with the value of the rule, which may differ from that of a tick in the same row
-    ruled = {row_of(up.share(rule.value), room): rule for rule in figure.rules if not rule.vertical and _reached(rule, up)}
-    places |= {row: tick_text(rule.value, figure.y.text) for row, rule in ruled.items()}
+    # label the row of a rule with the value of the rule, not of a tick in the same row; of two rules the lower one limits
+    rules = sorted((rule for rule in figure.rules if not rule.vertical and _reached(rule, up)), key=lambda rule: -rule.value)
+    places |= {row_of(up.share(rule.value), room): tick_text(rule.value, figure.y.text) for rule in rules}
     left = min(max(map(len, places.values()), default=0), width // 3) + 1
     margin = _margin(plotted, width, left)
     body = _body(plotted, width - left - margin, room)
