@@ -62,7 +62,7 @@ def assembly(function: Any, *args: Any) -> str:
             function = function.func
         elif (function := getattr(function, "__wrapped__", None)) is None:
             return ""
-    return _text(function, tuple(map(numba.typeof, signature(function.py_func).bind(*args, **keywords).args)))
+    return _text(function, tuple(map(numba.typeof, signature(function.py_func).bind(*args, **keywords).arguments.values())))
 
 
 @lru_cache(maxsize=2)  # several ops of a kernel may share a function
