@@ -157,7 +157,7 @@ class _Beginning:
         bipartite = self.structure == "bip"
         if bipartite:
             notes.append("bipartite: source 1 is the vertex 'left 1' and target 1 is 'right 1'; edges lead both ways")
-        begins = [number_in(self.rows[0][place]) for place in (roles.source, roles.target)]
+        begins = [number_in(cell) for place in roles[:2] for cell in self.rows[0][place : place + 1]]  # short rows: refused later
         numbered = all(value is not None and abs(value) <= MAX_WHOLE for value in begins)  # any later edge must be, too
         names = not bipartite and (self.base.names or self.titled or not numbered)
         weight = roles.weight

@@ -79,9 +79,7 @@ def test_the_loops_of_the_tiled_kernel_are_those_it_runs(dtype: str, vector: int
 
 
 def test_cached_code_is_shown_like_new_code(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "lower.py").write_text(
-        "def lower(row, *by):\n    for j in range(row.size):\n        row[j] = min(row[j], by[0])\n"
-    )
+    (tmp_path / "lower.py").write_text("def lower(row, *b):\n    for j in range(row.size):\n        row[j] = min(row[j], b[0])\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     from lower import lower  # pyright: ignore[reportMissingImports]
 
