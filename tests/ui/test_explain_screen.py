@@ -31,8 +31,8 @@ from fwtui.tui.charts.chart import Chart
 from fwtui.tui.charts.drawing import column_of, draw
 from fwtui.tui.explain import roofline
 from fwtui.tui.explain.occupancy_panel import Block, OccupancyLines, OccupancyPanel, OccupancySubject, curve
+from fwtui.tui.explain.panels import TITLES
 from fwtui.tui.explain.roofline import figure
-from fwtui.tui.explain.screen import TITLES
 from fwtui.tui.explain.warp_panel import warp_subject
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.textual_internals import strips

@@ -17,7 +17,6 @@ from fwtui.analysis.explanation import explain
 from fwtui.analysis.phase_table import phase_rows, roofs_of
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.events import RunStarted
-from fwtui.stream.model import Model
 from fwtui.stream.run import Run, of_phase
 from fwtui.tui.actions import ACROSS, CHOOSE, first_reason, hidden, hidden_look, look, require
 from fwtui.tui.background import ladder_for
@@ -25,6 +24,7 @@ from fwtui.tui.charts.chart import Chart
 from fwtui.tui.explain import roofline
 from fwtui.tui.explain.number_panels import CountersTable, CpuPanel, CpuSubject, PhaseTable, PhaseTableSubject
 from fwtui.tui.explain.occupancy_panel import OccupancyPanel
+from fwtui.tui.explain.panels import OF_CPU_WITHOUT_BYTES, PLANNED, TITLES, panels_of
 from fwtui.tui.explain.planned_panel import PlannedPanel, PlannedSubject, known_speed
 from fwtui.tui.explain.warp_panel import (
     LETTERS,
@@ -49,16 +49,6 @@ from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, line
 
 ROWS, SAMPLED_ROWS = 32, 40  # minimum screen heights at which all panels are shown, without and with PC samples
-TITLES = {"warps": "Warps", "roofline": "Roofline", "ledger": "Speed of light", "occupancy": "Occupancy"}
-TITLES |= {"cpu": "Cores and caches", "counters": "Counters"}
-SEARCHED = {"warps": ", warp stall reasons, hotspots", "ledger": ", per-phase times"}  # also found under these words
-TERMS = {"roofline": "roofline", "relaxations/byte": "roofline", "shared-memory ceiling": "roofline", "at most 1.2x": "warps"}
-TERMS |= {"letters": "warps", "occupancy curves": "occupancy", "per cycle": "cpu", "◀ matrix": "cpu"}  # panels of the terms
-PLANNED = "planned"  # the panel before the first run
-OF_GPU = ("warps", "roofline", "ledger", "occupancy")
-OF_CPU = ("cpu", "roofline", "ledger")
-OF_CPU_WITHOUT_BYTES = ("cpu", "ledger")  # panels of a CPU kernel whose plan does not count bytes
-
 
 _no_other_run = require(lambda screen: len(screen.model.runs) > 1, "there is no other run")
 _one_operation = require(lambda screen: len(screen.ops) > 1, "no data for another kernel function")
@@ -102,16 +92,6 @@ def _cannot_count(screen: ExplainScreen) -> str | None:
 
 
 _NO_VERSUS = first_reason(_no_warps, _others_too, _no_baseline)
-
-
-def panels_of(model: Model, run: Run | None) -> tuple[str, ...]:
-    """Return the panels for the run's device, the warp panel first if there are PC samples; one panel before the first run."""
-    if run is None:
-        return (PLANNED,)
-    counted = ("counters",) if run.counted else ()
-    if cpu_facts(model, run) is not None:
-        return (OF_CPU if roofline.intensity(model, run) else OF_CPU_WITHOUT_BYTES) + counted
-    return (OF_GPU if run.warps else (*OF_GPU[1:], OF_GPU[0])) + counted
 
 
 class ExplainScreen(Frame):

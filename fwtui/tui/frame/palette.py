@@ -67,14 +67,14 @@ def _help(command: Command) -> str | None:
 
 def panels(view: View, go: Callable[[str], object]) -> Iterator[Command]:
     """Yield a command for each panel that Explain can enlarge."""
-    from fwtui.tui.explain.screen import SEARCHED, TITLES
+    from fwtui.tui.explain.panels import SEARCHED, TITLES
 
     for panel, title in TITLES.items():
         yield Command(f"{title}{SEARCHED.get(panel, '')}: enlarged in Explain", partial(_enlarge, view, go, panel), looks=True)
 
 
 def _enlarge(view: View, go: Callable[[str], object], panel: str) -> None:
-    from fwtui.tui.explain.screen import TITLES, panels_of
+    from fwtui.tui.explain.panels import TITLES, panels_of
 
     view.panel, run = panel, view.run
     go("explain")
@@ -84,7 +84,7 @@ def _enlarge(view: View, go: Callable[[str], object], panel: str) -> None:
 
 def terms(screen: PlaceScreen, view: View, go: Callable[[str], object]) -> Iterator[Command]:
     """Yield a command for each term: a term of a screen switches to that screen, a term of the glossary opens its definition."""
-    from fwtui.tui.explain.screen import TERMS
+    from fwtui.tui.explain.panels import TERMS
 
     for place in view.places:
         definitions: Iterable[tuple[str, str]] = load(place.where(view.playback is not None)).WORDS

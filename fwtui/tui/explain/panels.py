@@ -1,0 +1,31 @@
+"""Names of Explain's panels, for the screen and for the palette, and the panels that a run has."""
+
+from __future__ import annotations
+
+from fwtui.analysis.cpu import cpu_facts
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
+from fwtui.tui.explain import roofline
+
+TITLES = {"warps": "Warps", "roofline": "Roofline", "ledger": "Speed of light", "occupancy": "Occupancy"}
+TITLES |= {"cpu": "Cores and caches", "counters": "Counters"}
+SEARCHED = {
+    "warps": ", warp stall reasons, hotspots",
+    "ledger": ", per-phase times",
+}  # also found under these words
+TERMS = {"roofline": "roofline", "relaxations/byte": "roofline", "shared-memory ceiling": "roofline", "at most 1.2x": "warps"}
+TERMS |= {"letters": "warps", "occupancy curves": "occupancy", "per cycle": "cpu", "◀ matrix": "cpu"}  # panels of the terms
+PLANNED = "planned"  # the panel before the first run
+OF_GPU = ("warps", "roofline", "ledger", "occupancy")
+OF_CPU = ("cpu", "roofline", "ledger")
+OF_CPU_WITHOUT_BYTES = ("cpu", "ledger")  # panels of a CPU kernel whose plan does not count bytes
+
+
+def panels_of(model: Model, run: Run | None) -> tuple[str, ...]:
+    """Return the panels for the run's device, the warp panel first if there are PC samples; one panel before the first run."""
+    if run is None:
+        return (PLANNED,)
+    counted = ("counters",) if run.counted else ()
+    if cpu_facts(model, run) is not None:
+        return (OF_CPU if roofline.intensity(model, run) else OF_CPU_WITHOUT_BYTES) + counted
+    return (OF_GPU if run.warps else (*OF_GPU[1:], OF_GPU[0])) + counted
