@@ -19,7 +19,7 @@ from fwtui_kernels import files, registry
 from fwtui_kernels.own import files_of
 from fwtui_kernels.plan import Kernel, Shape
 
-COMPILED = ("jit", "njit", "inner", "reduction")  # decorators under which numba compiles
+COMPILED = ("jit", "njit", "inner", "entry", "reduction")  # decorators under which numba compiles
 RELAXING = ("min", "relax", "minimum")  # prefixes of the functions that return the smaller of two distances
 LINKS = "fwtui.engine.links"  # the module of the classes that broadcast
 LINK_CLASSES = {"cpu": "MpiLink", "cuda": "NcclLink"}

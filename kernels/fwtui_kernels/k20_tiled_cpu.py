@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from numba import get_num_threads
 
-from fwtui_kernels.compiled.all_cores import on_all_cores
+from fwtui_kernels.compiled.all_cores import entry, on_all_cores
 from fwtui_kernels.compiled.cpu_tiles import SMALL, pack, relax, solve_tile
 from fwtui_kernels.compiled.cpu_vectors import claim, copy_cells, width_of
 from fwtui_kernels.compiled.locked_njit import inner, njit
@@ -153,7 +153,7 @@ def pivot(distance, p, side, tile, tiled, one, width):
         solve_tile(distance, top, left, tile, tile, small, strips, width)
 
 
-@njit(cache=True)
+@entry
 def share(distance, p, side, tile, tiled, one, width, threads, group):
     on_all_cores(work, threads, (distance, p, np.zeros(1, np.int64), group, side, tile, tiled, one, width))  # pyright: ignore[reportCallIssue]
 

@@ -8,10 +8,10 @@ import numpy as np
 from numba import get_num_threads
 
 from fwtui_kernels import k20_tiled_cpu as dense
-from fwtui_kernels.compiled.all_cores import on_all_cores
+from fwtui_kernels.compiled.all_cores import entry, on_all_cores
 from fwtui_kernels.compiled.cpu_tiles import SMALL, relax, solve_tile
 from fwtui_kernels.compiled.cpu_vectors import ROWS, claim, copy_cells
-from fwtui_kernels.compiled.locked_njit import inner, njit
+from fwtui_kernels.compiled.locked_njit import inner
 from fwtui_kernels.parts import elimination, fronts
 from fwtui_kernels.parts.cpu_sparse import SparseCpuProgram
 from fwtui_kernels.parts.ordering import ordered
@@ -47,7 +47,7 @@ def eliminate_one(number, front, weights, nodes, rows, columns, kids, to, no_edg
     solve_tile(front, base, 0, side, solved, small, strips, width)
 
 
-@njit(cache=True)
+@entry
 def eliminate(front, weights, nodes, *others):
     on_all_cores(eliminate_one, len(nodes), (front, weights, nodes, *others))  # pyright: ignore[reportCallIssue]
 
@@ -102,7 +102,7 @@ def store(block, own, other, start, end, left, first, right, halved):
                 other[j, start + i] = block[i, j - left]
 
 
-@njit(cache=True)
+@entry
 def sweep(own, other, front, nodes, index, low, high, back, halved, no_edge, width, threads):
     shared = (own, other, front, nodes, index, low, high, back, halved, np.zeros(1, np.int64), no_edge, width)
     on_all_cores(sweep_blocks, threads, shared)  # pyright: ignore[reportCallIssue]

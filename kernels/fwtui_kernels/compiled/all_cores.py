@@ -1,6 +1,6 @@
-"""A loop on all cores that calls a compiled function, in threads that numba.get_num_threads() must have started before.
+"""A loop on all cores that calls a compiled function. Numba compiles the parallel loop once, for all functions and types.
 
-With parallel=True, numba would compile the loop's body, with all that it calls, four times, and again for other types.
+With parallel=True, numba would compile the loop's body, with all that it calls, four times.
 """
 
 from __future__ import annotations
@@ -9,14 +9,27 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import prange, typeof
+from numba import get_num_threads, prange, typeof
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from fwtui_kernels.compiled.locked_njit import inner
+from fwtui_kernels.compiled.locked_njit import inner, njit
 
 INDEX, ADDRESS = ir.IntType(64), ir.IntType(8).as_pointer()
 TASK = ir.FunctionType(ir.VoidType(), [ADDRESS, INDEX])
+
+
+def entry(function: Any) -> Any:
+    """Compile a function that calls on_all_cores; start numba's threads when it is loaded, as code from the cache does not."""
+    dispatcher = njit(cache=True)(function)
+    load = dispatcher.compile
+
+    def started(signature: tuple[Any, ...]) -> Any:
+        get_num_threads()
+        return load(signature)
+
+    dispatcher.compile = started
+    return dispatcher
 
 
 @intrinsic
@@ -28,10 +41,8 @@ def on_all_cores(typingctx, function, count, arguments):
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         compiled, loop = function.dispatcher.get_compile_result(called), _loop.get_compile_result(looped)
         context.add_linking_libs((compiled.library, loop.library))
-        values = [
-            ir.Constant(ir.IntType(32), 0),
-            *cgutils.unpack_tuple(builder, args[2]),
-        ]  # the error of a call, and the arguments
+        # the error of a call, and the arguments
+        values = [ir.Constant(ir.IntType(32), 0), *cgutils.unpack_tuple(builder, args[2])]
         place = cgutils.alloca_once_value(builder, cgutils.pack_struct(builder, values))
         task = ir.Function(builder.module, TASK, builder.module.get_unique_name("task"))
         task.linkage = "internal"
@@ -44,9 +55,8 @@ def on_all_cores(typingctx, function, count, arguments):
         inside.ret_void()
         words = [builder.ptrtoint(task, INDEX), builder.ptrtoint(place, INDEX), args[1]]
         context.call_internal(builder, loop.fndesc, looped, words)
-        with builder.if_then(
-            cgutils.is_not_null(builder, builder.load(cgutils.gep_inbounds(builder, place, 0, 0))), likely=False
-        ):
+        failed = cgutils.is_not_null(builder, builder.load(cgutils.gep_inbounds(builder, place, 0, 0)))
+        with builder.if_then(failed, likely=False):
             context.call_conv.return_user_exc(builder, MemoryError, ("a task of a parallel loop failed",))
         return context.get_dummy_value()
 

@@ -106,9 +106,8 @@ def touched(begins: Any, others: Any, vertices: Any, ranks: Any, firsts: Any, pa
     """Return the ranks of the vertices above that each supernode's subtree touches, and where those of each begin."""
     found, starts = _touched(begins, others, vertices, ranks, firsts, parents)
     offsets = np.repeat(np.arange(len(parents)) * len(vertices), np.diff(starts))
-    return (np.sort(found + offsets) - offsets).astype(
-        np.int32
-    ), starts  # NumPy's sort, as numba takes a second to compile its own
+    # NumPy's sort, as numba takes a second to compile its own
+    return (np.sort(found + offsets) - offsets).astype(np.int32), starts
 
 
 @njit(cache=True)

@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import get_num_threads
 
-from fwtui_kernels.compiled.all_cores import on_all_cores
-from fwtui_kernels.compiled.locked_njit import inner, njit
+from fwtui_kernels.compiled.all_cores import entry, on_all_cores
+from fwtui_kernels.compiled.locked_njit import inner
 
 BELOW, ABOVE, SEPARATOR = range(3)  # sides of a cut
 MAX_DEPTH = 64  # maximum depth of the tree
@@ -33,7 +32,6 @@ class Dissection(NamedTuple):
 
 def dissect(begins: np.ndarray, others: np.ndarray, leaf: int) -> Dissection:
     """Dissect a graph whose neighbours are given both ways, until a piece has at most `leaf` vertices or cannot be cut."""
-    get_num_threads()  # starts numba's threads; code from the cache does not
     n = len(begins) - 1
     vertices = np.arange(n, dtype=np.int32)
     piece_of, (levels, room, marks) = np.zeros(n, np.int32), np.empty((3, n), np.int32)
@@ -69,7 +67,7 @@ def _numbered(vertices: np.ndarray, spans: np.ndarray, parents: np.ndarray) -> D
     return Dissection(vertices, np.append(spans[order, 0], len(vertices)), numbers[parents[order]])
 
 
-@njit(cache=True)
+@entry
 def _cut_all(pieces, *arguments):
     """Cut each piece; its vertices are reordered as one side, the other side, and the separator."""
     on_all_cores(_cut, pieces, arguments)  # pyright: ignore[reportCallIssue]

@@ -14,7 +14,7 @@ import numpy as np
 from numba import get_num_threads, prange
 
 from fwtui_kernels.compiled import trees
-from fwtui_kernels.compiled.all_cores import on_all_cores
+from fwtui_kernels.compiled.all_cores import entry, on_all_cores
 from fwtui_kernels.compiled.cpu_tiles import SMALL, pack, relax, solve_tile
 from fwtui_kernels.compiled.cpu_vectors import ROWS, width_of
 from fwtui_kernels.compiled.locked_njit import inner, njit
@@ -109,7 +109,7 @@ def front_of(cells, node):
     return cells[node[CELLS] : node[CELLS] + side * side].reshape(side, side)
 
 
-@njit(cache=True)
+@entry
 def _eliminate(level, *arguments):
     on_all_cores(_eliminate_one, len(level), (level, *arguments))  # pyright: ignore[reportCallIssue]
 
@@ -213,7 +213,7 @@ def rows_from(
     return float(farthest.max()), bool(escaped.any())
 
 
-@njit(cache=True)
+@entry
 def _rows_from(room, *arguments):
     on_all_cores(_fill_rows, len(room), (room, *arguments))  # pyright: ignore[reportCallIssue]
 
