@@ -108,7 +108,7 @@ def _changes(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[frozenset[int]
     """Return the indices of new lines, and the removed lines by the index at which they were."""
     same = len([*takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False))])
     most = min(len(old), len(new)) - same
-    last = slice(None, -most - 1, -1)  # that many lines from the end, backwards
+    last = slice(None, -most - 1, -1)  # the last `most` lines, in reverse
     end = len([*takewhile(lambda pair: pair[0] == pair[1], zip(old[last], new[last], strict=False))])
     theirs, ours = old[same : len(old) - end], new[same : len(new) - end]
     if max(len(theirs), len(ours)) > MAX_COMPARED:

@@ -20,9 +20,8 @@ from fwtui_kernels.plan import WARP
 
 SCHEDULERS = 4  # warp schedulers of an SM since Volta; each issues one instruction per cycle
 MIN_BUSY_SHARE = 0.5  # share of samples issued, eligible or throttled by the math pipe; above it the kernel is compute-bound
-MIN_PIPE_RATIO = (
-    0.4  # samples throttled by the math pipe / not selected: from this ratio on, the pipe is full, not the issue slots
-)
+# ratio of samples throttled by the math pipe to those not selected from which the pipe is full, not the issue slots
+MIN_PIPE_RATIO = 0.4
 MIN_ELIGIBLE_WARPS = 2.0  # eligible warps per issued instruction; with fewer, a scheduler often has none and the kernel waits
 MIN_CHANGE = 0.01  # comparisons list shares of samples that differ by at least this much
 

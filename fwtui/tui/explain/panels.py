@@ -9,10 +9,8 @@ from fwtui.tui.explain import roofline
 
 TITLES = {"warps": "Warps", "roofline": "Roofline", "ledger": "Speed of light", "occupancy": "Occupancy"}
 TITLES |= {"cpu": "Cores and caches", "counters": "Counters"}
-SEARCHED = {
-    "warps": ", warp stall reasons, hotspots",
-    "ledger": ", per-phase times",
-}  # also found under these words
+# further words by which the palette finds a panel
+SEARCHED = {"warps": ", warp stall reasons, hotspots", "ledger": ", per-phase times"}
 TERMS = {"roofline": "roofline", "relaxations/byte": "roofline", "shared-memory ceiling": "roofline", "at most 1.2x": "warps"}
 TERMS |= {"letters": "warps", "occupancy curves": "occupancy", "per cycle": "cpu", "◀ matrix": "cpu"}  # panels of the terms
 PLANNED = "planned"  # the panel before the first run

@@ -258,7 +258,7 @@ class ExplainScreen(Frame):
         self.set_class(with_warps, "-with-warps")
         others = {name for name in order if name != "counters" and (name != "warps" or with_warps)}
         if run is not None and self.has_class("-high") and roofline.comparable(self.model, run):
-            others.add("roofline")  # of other runs, if this one has no byte count
+            others.add("roofline")  # shows the other runs if this one has no byte count
         visible = {single} if single else others
         for name in (*TITLES, PLANNED):
             self.query_one(f"#{name}").display = name in visible

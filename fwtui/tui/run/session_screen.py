@@ -146,7 +146,7 @@ class SessionScreen(Frame):
 
     def show(self) -> None:
         run, playback, awaits_results = self.view.run, self.view.playback, self.awaits_results
-        if run is not None and playback is not None and awaits_results:  # a card shows what the run is going to do
+        if run is not None and playback is not None and awaits_results:  # a card shows the plan before there are results
             run = playback.ahead(run, events.Planned, events.Plan, events.Ordered)
         if self.has_class(ANSWERED):
             answer = None if self.view.presenting else self.run_answers

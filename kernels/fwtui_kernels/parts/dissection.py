@@ -160,7 +160,7 @@ def _cut_tree(begins, others, queue, piece_of, name, levels, sides):
     The separator is the centroid, if a subtree has half of the vertices, and one end of each edge between the sides.
     """
     size, centroid, separator = len(queue), -1, 0
-    parents, below = np.empty(size, np.int32), np.empty(size, np.int32)  # of each place in the queue; sizes of subtrees
+    parents, below = np.empty(size, np.int32), np.empty(size, np.int32)  # by place in the queue: parent, size of the subtree
     parents[:], below[:] = -1, 1
     for place in range(size):
         sides[queue[place]] = place
