@@ -16,7 +16,7 @@ from fwtui.analysis.cpu import level_name
 from fwtui.commands.support.printing import add_json_option, table
 from fwtui.commands.support.stderr_reporter import print_message
 from fwtui.common import units
-from fwtui.common.environment import code_cache
+from fwtui.common.environment import RAISE_LIMIT, code_cache, file_limit
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WORKER_DIED, WRONG
 from fwtui.common.text import sanitise
@@ -134,8 +134,7 @@ def _platform() -> DoctorCheck:
 def _packages() -> DoctorCheck:
     absent = [name for name in hardware.requirements() if hardware.installed_version(name) is None]
     if absent:
-        fix = hardware.install_command("fwtui")
-        return DoctorCheck("packages", MISSING, f"not installed: {', '.join(absent)}", fix, essential=True)
+        return DoctorCheck("packages", MISSING, f"not installed: {', '.join(absent)}", hardware.install_command("fwtui"), True)
     versions = [f"{name} {version}" for name, version in hardware.versions().items() if name in ("fwtui", "textual", "numba")]
     return DoctorCheck("packages", FOUND, ", ".join(versions))
 
@@ -265,8 +264,7 @@ def _code_cache() -> DoctorCheck:
     if folder is None:
         return DoctorCheck(name, NOTE, f"compiled kernels are not cached: {reason}", fix)
     if damaged := damaged_functions(folder) + len(device_cache.damaged()):
-        rebuilt = f"{units.counted(damaged, 'damaged file')} in {folder.parents[1]}, rebuilt when needed"
-        return DoctorCheck(name, NOTE, rebuilt)
+        return DoctorCheck(name, NOTE, f"{units.counted(damaged, 'damaged file')} in {folder.parents[1]}, rebuilt when needed")
     return DoctorCheck(name, FOUND, f"compiled kernels are cached in {folder}")
 
 
@@ -274,6 +272,8 @@ def _data_folder() -> DoctorCheck:
     folder = own_folder()
     # Path.exists raises for folders that may not be read
     place = next(path for path in (folder, *folder.parents) if os.path.exists(path))
+    if reason := file_limit():
+        return DoctorCheck("data", NOTE, f"recordings stop early: {reason}", RAISE_LIMIT)
     if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
         return DoctorCheck("data", FOUND, f"sessions are stored in {folder}")
     return DoctorCheck("data", MISSING, f"{folder} cannot be written; nothing is recorded there", "fwtui run --record PATH")

@@ -116,18 +116,13 @@ def new_file(path: str | os.PathLike[str], done: str = "written") -> int:
         raise Refused(f"{name} cannot be {done}: {os_error_reason(error)}; choose another path") from None
 
 
-def sync(
-    descriptor: int,
-    platform: str = sys.platform,
-    control: Callable[[int, int], object] = fcntl.fcntl,
-    fsync: Callable[[int], object] | None = None,
-) -> None:
+def sync(descriptor: int, platform: str = sys.platform, control: Callable[[int, int], object] = fcntl.fcntl) -> None:
     """Flush the file to stable storage. Raises OSError."""
     if platform == "darwin":  # fsync() of macOS leaves data in the disk's cache; some file systems lack F_FULLFSYNC
         with contextlib.suppress(OSError):
             control(descriptor, _F_FULLFSYNC)
             return
-    (fsync or os.fsync)(descriptor)
+    os.fsync(descriptor)
 
 
 def _sync_path(path: Path, flags: int = 0) -> None:

@@ -24,11 +24,9 @@ from fwtui.common.text import quoted, sanitise
 
 STOP_CHECK_SECONDS = 0.2  # seconds between checks of `stop`
 CHUNK = MAX_STDERR = 64 * 1024  # bytes: read at once, and stored of stderr
-_FILES = "; close some, or raise the limit, which `ulimit -n` shows"
 _WAYS: dict[int | None, str] = {
     errno.EAGAIN: "; end other programs, or raise the limit of processes, which `ulimit -u` shows",
-    errno.EMFILE: _FILES,
-    errno.ENFILE: _FILES,
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), "; close some, or raise the limit, which `ulimit -n` shows"),
 }
 
 
@@ -64,10 +62,9 @@ def describe_exit(exit_code: int) -> str:
     """Describe how a process ended: 'signal 9, killed'; 'exit code 1'."""
     if exit_code >= 0:
         return f"exit code {exit_code}"
-    try:
+    name = None
+    with suppress(ValueError):
         name = signal.strsignal(-exit_code)
-    except ValueError:
-        name = None
     return f"signal {-exit_code}, {name.lower()}" if name else f"signal {-exit_code}"
 
 
@@ -80,12 +77,7 @@ class ChildProcess:
 
     excess = ""  # the limit that it exceeded, as a predicate for a message
 
-    def __init__(
-        self,
-        command: Sequence[str],
-        environment: Mapping[str, str] | None = None,
-        stdin: int = subprocess.DEVNULL,
-    ):
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None, stdin: int = subprocess.DEVNULL):
         self._selector: selectors.BaseSelector | None = None
         self.mark = new_mark()
         self.stderr, self.printed = bytearray(), 0  # the end of its stderr, and the number of bytes written to it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shlex
 import shutil
 import stat
@@ -23,6 +24,8 @@ from fwtui_kernels.compiled import SIMULATOR
 _THREADS = "NUMBA_NUM_THREADS"
 _MONTH = 30 * 24 * 3600  # seconds
 CACHE_ROOM = 32 * 2**20  # bytes needed for compiled kernels
+_CACHE_FILE = 2**20  # bytes that every compiled function fits into
+RAISE_LIMIT = "raise the limit of file sizes, which `ulimit -f` shows in KiB"
 _ELSEWHERE = "set XDG_CACHE_HOME to a folder that you can write to"
 
 
@@ -65,12 +68,20 @@ def code_cache() -> CodeCache:
             return CodeCache(None, f"{writable} {owner}, who could change the code that is run", fix)
         if not os.access(folder, os.W_OK):
             return CodeCache(None, f"{folder} cannot be written", _ELSEWHERE)
+        if reason := file_limit():
+            return CodeCache(None, reason, RAISE_LIMIT)
         if (free := shutil.disk_usage(folder).free) < CACHE_ROOM:
             reason = f"{folder} has {free >> 20} MiB of free space, and at least {CACHE_ROOM >> 20} MiB are needed"
             return CodeCache(None, reason, "free some space, or set XDG_CACHE_HOME to another folder")
     except OSError as error:
         return CodeCache(None, f"{error.filename or folder} cannot be used: {os_error_reason(error)}", _ELSEWHERE)
     return CodeCache(folder)
+
+
+def file_limit() -> str:
+    """Return the limit of this process as a sentence if it is too small for compiled functions and recordings; else empty."""
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    return f"no file may have more than {most:,} bytes" if 0 <= most < _CACHE_FILE else ""
 
 
 def _make_private(folder: Path, root: Path) -> None:

@@ -1,4 +1,4 @@
-"""Bounded reads of small files and pipes that a user names."""
+"""Small files and pipes that a user names: bounded reads, and detection of changes."""
 
 from __future__ import annotations
 
@@ -28,6 +28,11 @@ def read_beginning(path: str | os.PathLike[str], most: int, patience: float = 1.
             part = os.read(file.fileno(), most - len(content))
             content += part
         return content
+
+
+def file_version(status: os.stat_result) -> tuple[int, ...]:
+    """Return numbers that change with every write, even if the size and the modification time stay: nothing can set a ctime."""
+    return status.st_ctime_ns, status.st_ino, status.st_size
 
 
 def parse_toml(text: str) -> dict[str, Any]:

@@ -19,8 +19,6 @@ _ASCII = {
     **dict(zip("░▒▓█·×²³–—", ".:%#-x23--", strict=True)),
     **{"±": "+-", "…": "..", "→": "->", "≤": "<=", "≥": ">=", "✓": "ok"},
 }
-
-
 # error numbers of failed writes; other errors have their own message
 _OF_OUTPUT = (errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC)
 

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from fwtui.common.errors import as_refused
@@ -22,10 +23,7 @@ def temporary_folder() -> Iterator[Path]:
     with as_refused("the temporary folder cannot be created", "set TMPDIR to a folder that you can write to"):
         _remove_abandoned(Path(tempfile.gettempdir()))
         folder = Path(tempfile.mkdtemp(prefix=f"fwtui-{os.getpid()}-"))
-
-    def remove() -> None:
-        shutil.rmtree(folder, ignore_errors=True)
-
+    remove = partial(shutil.rmtree, folder, ignore_errors=True)
     try:
         with undo_on_signal(remove):
             yield folder
@@ -45,8 +43,6 @@ def _remove_abandoned(parent: Path) -> None:
 def _runs(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        pass
+    except (OSError, OverflowError) as error:
+        return not isinstance(error, ProcessLookupError)
     return True

@@ -163,14 +163,7 @@ _KINDS = (
 
 FIELDS: tuple[Field, ...] = (
     Field("kernel", "Kernel", _WHICH, _kernel, "ID", "k", lambda k, s: (*known_kernels(), AUTO.id)),
-    Field(
-        "n",
-        "n",
-        f"number of vertices, 1 to {Kernel.max_n}, on several devices up to {MAX_N}",
-        vertices(MAX_N),
-        "N",
-        "n",
-    ),
+    Field("n", "n", f"number of vertices, 1 to {Kernel.max_n}, on several devices up to {MAX_N}", vertices(MAX_N), "N", "n"),
     Field("file", "Graph file", f"graph file to read instead of generating a graph: {read_help()}", str, "PATH"),
     Field("weight", "Weight column", WEIGHT_HELP, str, "NAME"),
     Field("no_edge", "No edge", NO_EDGE_HELP, _checked(parse_no_edge), "VALUE"),

@@ -18,10 +18,11 @@ from msgspec import Struct
 
 from fwtui.common.child_process import ModuleProcess, check_utf8
 from fwtui.common.errors import Refused, os_error_reason
+from fwtui.common.small_file import file_version
 from fwtui.common.text import quoted, sanitise
 from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO
-from fwtui_kernels.own import MAX_FILE_BYTES, SOURCES, fingerprint
+from fwtui_kernels.own import MAX_FILE_BYTES, SOURCES, files_of, fingerprint
 from fwtui_kernels.plan import Kernel, Shape, Step
 
 MAX_SECONDS = 20.0  # time limit for loading a file, including its imports of numba and others
@@ -174,8 +175,7 @@ def install(kernel: Kernel, path: Path) -> None:
 
 
 def _fingerprint(path: Path) -> str:
-    files = (path, *path.parent.glob(f"{path.stem}.cu*"))
-    state = tuple((file.name, s.st_size, s.st_mtime_ns, s.st_ino) for file in files if (s := file.stat()))
+    state = tuple((file.name, *file_version(file.stat())) for file in files_of(path))
     if _codes.get(path, (None, ""))[0] != state:
         _codes[path] = (state, fingerprint(path))
     return _codes[path][1]

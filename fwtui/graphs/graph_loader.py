@@ -38,10 +38,7 @@ def load(
 
 
 def load_lazily(
-    path: str,
-    limits: GraphLimits = ANY,
-    progress: Progress = lambda share: None,
-    options: FileOptions = DEFAULT_OPTIONS,
+    path: str, limits: GraphLimits = ANY, progress: Progress = lambda share: None, options: FileOptions = DEFAULT_OPTIONS
 ) -> GivenGraph:
     """Load a graph file, but check arrays only when `adjacency` is read, which may then raise Refused.
 

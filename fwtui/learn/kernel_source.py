@@ -16,7 +16,7 @@ from fwtui.experiment.user_kernel_registry import path_of
 from fwtui.learn.stepping import MAX_N
 from fwtui.stream.run import BROADCAST
 from fwtui_kernels import files, registry
-from fwtui_kernels.own import files_of
+from fwtui_kernels.own import files_of, text_of
 from fwtui_kernels.plan import Kernel, Shape
 
 COMPILED = ("jit", "njit", "inner", "entry", "reduction")  # decorators under which numba compiles
@@ -54,7 +54,7 @@ def _user_source(path: Path) -> SourcePart:
     """Return the source of a file, with its relaxations marked if it is Python without syntax errors."""
     source_file = files_of(path)[-1]  # a CUDA C++ kernel has its plan in the first file
     try:
-        text = source_file.read_text("utf-8", "replace").expandtabs(4)
+        text = text_of(source_file).expandtabs(4)
     except OSError:
         text = ""
     relaxing: frozenset[int] = frozenset()

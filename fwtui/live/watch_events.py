@@ -16,13 +16,14 @@ from fwtui.analysis.warps import derived, line_text, main_samples
 from fwtui.common import units
 from fwtui.common.child_process import ChildProcess, ModuleProcess
 from fwtui.common.errors import Refused
+from fwtui.common.small_file import file_version
 from fwtui.common.text import quoted, sanitise
 from fwtui.stream.kernel_tests import REST, Compiled, CompileRequest, Finding, OperationResources
 from fwtui.stream.run import Run
 from fwtui_kernels.own import files_of
 
 POLL_SECONDS = 0.05  # seconds between two checks of the files
-State = tuple[tuple[str, int, int, int], ...]
+State = tuple[tuple[str | int, ...], ...]
 SECONDS = 30.0  # limit of a compilation
 # the kinds of report lines
 COMPILED, DERIVED, PLAN, CASE, VERDICT = "compiled", "derived", "plan", "case", "verdict"
@@ -60,9 +61,7 @@ class FileWatcher:
 
     def _state(self) -> State:
         try:
-            states = ((file.name, file.stat()) for file in files_of(self.path))
-            # copied times and sizes may belong to other contents; the change time (ctime) of a file cannot be set
-            return tuple((name, state.st_ctime_ns, state.st_ino, state.st_size) for name, state in states)
+            return tuple((file.name, *file_version(file.stat())) for file in files_of(self.path))
         except OSError:
             return ()
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
+from fwtui.common.small_file import file_version
 from fwtui.engine.engine import Engine
 from fwtui.engine.kernel_instance import check_supported
 from fwtui.engine.memory_check import check_memory
@@ -35,14 +37,16 @@ class Inputs:
         experiment, kernel, engine = context.experiment, context.kernel, context.engine
         if not experiment.file:
             check_memory(kernel, experiment.shape(experiment.n), engine, experiment.verify == "full")
-        stamp = file_stamp(experiment.file)
-        same = (*experiment.graph, experiment.file, *stamp)
+        version: tuple[int, ...] = ()
+        with suppress(OSError):  # the reader reports it
+            version = file_version(os.stat(experiment.file))
+        same = (*experiment.graph, experiment.file, *version)
         key = (*same, experiment.dtype)
         if self._last is None or self._last[0] != key:
             self._last = None  # never two graphs in memory
             if experiment.file:
                 most = SIMULATOR_MAX_N if engine.target.backend == "simulator" else kernel.max_n
-                with context.stage("read", stamp[1]):
+                with context.stage("read", version[-1] if version else None):
                     graph = read(
                         experiment.file, experiment.dtype, most, progress=context.progress("read"), options=experiment.reading
                     )
@@ -80,12 +84,3 @@ def fill_for(engine: Engine, n: int) -> Fill:
     from fwtui.engine.generate_cpu import fill  # imports numba
 
     return fill
-
-
-def file_stamp(path: str) -> tuple[int | None, int | None]:
-    """Return a file's time stamp and size in bytes, which identify its version; (None, None) if it cannot be read."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return (None, None)  # the reader reports the error
-    return (status.st_mtime_ns, status.st_size)

@@ -210,8 +210,7 @@ def cuda_rate(engine: Any, form: RelaxForm) -> tuple[float, float]:
     burst()
     got = host_copy(cells_on_gpu, stream)
     if not np.array_equal(
-        got.reshape(blocks, *cells.shape),
-        np.broadcast_to(probe_cuda.expected(number, cells, source), (blocks, *cells.shape)),
+        got.reshape(blocks, *cells.shape), np.broadcast_to(probe_cuda.expected(number, cells, source), (blocks, *cells.shape))
     ):
         raise ProbeError(f"the GPU's {form.key} probe is wrong")
     # the longest: a multiprocessor may favour one block, which then ends long before the launch

@@ -16,7 +16,7 @@ import msgspec
 
 from fwtui.analysis.plan_frames import PlanFrames
 from fwtui.common.child_protocol import Parent, serve
-from fwtui.common.errors import Refused
+from fwtui.common.errors import Refused, os_error_reason
 from fwtui.common.text import sanitise
 from fwtui.experiment.experiment import Settled, kernel_named
 from fwtui.experiment.user_kernel_registry import MAX_STEPS, KernelReply, KernelRequest, install, path_of
@@ -39,8 +39,8 @@ def register_here(name: str, path: str, code: str) -> None:
     file = Path(path)
     try:
         found = fingerprint(file)
-    except OSError:
-        raise Refused(f"{sanitise(file.name)} no longer exists; choose the kernel again") from None
+    except OSError as error:
+        raise Refused(f"{sanitise(file.name)} cannot be read: {os_error_reason(error)}; choose the kernel again") from None
     if code and found != code:
         raise Refused(f"{sanitise(file.name)} was changed after this run was requested; start the run again")
     if _loaded.get(name) == found and path_of(name) == path:

@@ -11,6 +11,7 @@ from typing import Any
 
 from fwtui.common import gc_pause, units
 from fwtui.common.errors import Refused, as_refused, os_error_reason
+from fwtui.common.small_file import file_version
 from fwtui.common.text import quoted, sanitise, suggest, truncate
 from fwtui.sessions.folders import AUTOSAVED, bare, files_in, kept_folder, own_folder, shipped_folder, stem
 from fwtui.sessions.reader import Condition, SessionFile, TooNew, open_session
@@ -99,7 +100,7 @@ def offer_only(paths: Sequence[Path]) -> None:
     _offered = tuple(path for path in paths if path not in files_in(shipped_folder()))
 
 
-EntryCache = MutableMapping[Path, tuple[tuple[int, int], LibraryEntry]]  # path -> (size, modification time), entry
+EntryCache = MutableMapping[Path, tuple[tuple[int, ...], LibraryEntry]]  # path -> version of the file, entry
 
 
 def find(cache: EntryCache | None = None) -> list[LibraryEntry]:
@@ -240,13 +241,13 @@ class _Tally:
 
 def _entry(path: Path, origin: str, cache: EntryCache) -> LibraryEntry:
     try:
-        status = path.lstat()
+        status = path.stat()
     except OSError as error:
         return LibraryEntry(path, origin, problem=os_error_reason(error))
     changed, entry = cache.get(path, (None, None))
-    if entry is None or changed != (status.st_size, status.st_mtime_ns):
+    if entry is None or changed != file_version(status):
         entry = _read(path, origin, status.st_size)
-        cache[path] = (status.st_size, status.st_mtime_ns), entry
+        cache[path] = file_version(status), entry
     return entry
 
 

@@ -35,12 +35,7 @@ from fwtui_kernels.programs.rank_programs import RankRows
 ALLOWED = (None, "cpu", "all")  # devices of an MPI program
 
 
-def solve_mpi(
-    read: Callable[[], GivenGraph],
-    comm: Any,
-    gather: bool,
-    call: Call,
-) -> Result:
+def solve_mpi(read: Callable[[], GivenGraph], comm: Any, gather: bool, call: Call) -> Result:
     """Solve as a rank of an MPI program. Only rank 0 reads the graph. If one rank raises Refused, all raise it."""
     named, devices = call.named, call.devices
     if devices not in ALLOWED:

@@ -58,9 +58,9 @@ def sealed_function(folder: Path, prefix: str) -> Iterator[None]:
         for path in (*_files(folder, prefix), folder / f"{prefix}{_SEAL}"):
             _remove(path)
     yield
-    if not _intact(folder, prefix) and (digest := _digest(folder, prefix)) is not None:
+    if not _intact(folder, prefix):
         with suppress(OSError):  # files without a checksum are removed and compiled again
-            replace_file(folder / f"{prefix}{_SEAL}", digest)
+            replace_file(folder / f"{prefix}{_SEAL}", _digest(folder, prefix))
 
 
 def damaged_functions(folder: Path) -> int:
@@ -91,11 +91,9 @@ def _intact(folder: Path, prefix: str) -> bool:
     return False
 
 
-def _digest(folder: Path, prefix: str) -> bytes | None:
-    """Return a digest of numba's files of a function and their names; None if one of them cannot be read."""
+def _digest(folder: Path, prefix: str) -> bytes:
+    """Return a digest of numba's files of a function and their names. Raises OSError if one of them cannot be read."""
     digest = hashlib.sha256()
-    with suppress(OSError):
-        for path in _files(folder, prefix):
-            digest.update(sealed(path.name, read_regular(path, MAX_BYTES)))
-        return digest.digest()
-    return None
+    for path in _files(folder, prefix):
+        digest.update(sealed(path.name, read_regular(path, MAX_BYTES)))
+    return digest.digest()

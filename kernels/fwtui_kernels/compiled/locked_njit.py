@@ -18,6 +18,7 @@ import numba
 
 from fwtui_kernels.compiled.cache_files import sealed_function
 from fwtui_kernels.compiled.numba_internals import COMPILER_LOCK, FOR_PYTHON
+from fwtui_kernels.regular_file import open_at_once
 
 _POLL_SECONDS = 0.02
 _numba: Any = numba  # untyped, because its stubs lack `unliteral` and the option no_cfunc_wrapper
@@ -63,7 +64,7 @@ def exclusive(path: Path, timeout: float = 30.0) -> Iterator[None]:
     """Hold a file lock during the block. Continue without it if the folder is not writable or after `timeout` seconds."""
     with ExitStack() as held:
         with suppress(OSError):
-            _lock(held.enter_context(path.open("a")), timeout)
+            _lock(held.enter_context(open(path, "a", opener=open_at_once)), timeout)
         yield
 
 

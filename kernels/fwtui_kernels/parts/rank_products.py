@@ -28,11 +28,7 @@ from fwtui_kernels.programs.rank_programs import RankRows
 
 def ops_of(shape: Shape, target: Target) -> dict[str, Op]:
     tuning = tuning_of(shape)
-    return {
-        "pivot": pivot_of(shape),
-        **panels_of(shape, tuning.panels),
-        "rest": rest_of(shape, target, tuning.rest),
-    }
+    return {"pivot": pivot_of(shape), **panels_of(shape, tuning.panels), "rest": rest_of(shape, target, tuning.rest)}
 
 
 def pivot_of(shape: Shape) -> Op:

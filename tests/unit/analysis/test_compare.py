@@ -37,7 +37,6 @@ SERIAL = settle(Experiment(kernel="serial", n=256))
 TILED = settle(Experiment(kernel="tiled-cpu", n=256))
 NAIVE = settle(Experiment(kernel="naive", n=256))
 ALL_CORES = settle(Experiment(kernel="tiled-cpu", n=256, tile=16))
-ALONE = settle(Experiment(kernel="tiled-cpu", n=256, options={"cores": 0}))
 
 
 class Session(SessionBuilder):

@@ -4,11 +4,10 @@ import contextlib
 import io
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from processes import run_python
+from processes import Terminal, run_python
 
 from fwtui import __version__
 from fwtui.commands import doctor
@@ -47,11 +46,11 @@ class Here:
 
 
 @pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Here]:
+def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Here:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     machine = Here(monkeypatch)
     machine.has(reason="there is no NVIDIA driver here")
-    yield machine
+    return machine
 
 
 def test_a_machine_without_a_gpu_misses_nothing_and_one_that_shows_none_does(here: Here) -> None:
@@ -128,13 +127,8 @@ def test_the_permission_of_counters(tmp_path: Path, parameters: str | None, admi
     assert ("RestrictProfiling" in check.fix) == (parameters is not None and state == "note")
 
 
-class Screen(io.StringIO):
-    """A stream that claims to be a terminal."""
-
+class Screen(Terminal):
     encoding = "utf-8"  # type: ignore[assignment]
-
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -10,9 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from processes import ROOT
+from processes import run_python
 
 from fwtui.__main__ import main
+from fwtui.commands.doctor import report
 from fwtui.common import environment, gc_pause
 from fwtui.common.errors import Refused
 
@@ -74,16 +76,14 @@ for name, act in tries.items():
     except PermissionError as error:
         done[name] = error.strerror
 import decimal  # what is not loaded yet still can be
-threading.Thread(target=print).start()
+threading.Thread(target=int).start()
 print(json.dumps([there.read_text(), done]))
 """
 
 
 def test_a_restricted_process_reads_but_cannot_write_or_start_anything(tmp_path: Path) -> None:
     (tmp_path / "there").write_text("as it was")
-    path = {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", TRY], capture_output=True, text=True, cwd=tmp_path, env=path, timeout=120)
-    read, told = json.loads(done.stdout.splitlines()[-1])
+    read, told = json.loads(run_python(TRY, cwd=tmp_path))
     assert read == "as it was" and len(told) > 15
     assert {name: said for name, said in told.items() if said != "this program is read-only"} == {}
     assert [file.name for file in tmp_path.iterdir()] == ["there"] and (tmp_path / "there").read_text() == "as it was"
@@ -182,6 +182,12 @@ def test_a_sticky_folder_above_does_no_harm_and_open_ones_of_the_program_are_clo
     cache.chmod(0o775)  # as an earlier version made it
     cache.parent.chmod(0o1777)
     assert cache_folder().is_relative_to(cache) and cache.stat().st_mode & 0o777 == 0o700
+
+
+def test_nothing_is_cached_where_files_must_be_small(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (4096, -1))
+    told = [check for check in report() if "no file may have more than 4,096 bytes" in check.found and "`ulimit -f`" in check.fix]
+    assert [(check.name, check.state) for check in told] == [("data", "note"), ("cache", "note")]
 
 
 def test_a_number_of_threads_that_numba_cannot_take_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """User kernels in a process that does not load them: names, and requests to another process."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -25,7 +26,9 @@ def test_an_admitted_file_is_a_kernel_whose_experiment_has_its_fingerprint_and_n
     settled = settle(Experiment(kernel=register_kernel(path), n=5))
     assert settled.kernel == "mine" and len(settled.code) == 16 and str(tmp_path) not in str(settled)
     assert settle(changed(settled, kernel="serial")).code == ""
-    path.write_text(path.read_text() + "# other\n")
+    before = path.stat()
+    path.write_text(path.read_text()[:-1] + " ")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert settle(changed(settled, code="")).code != settled.code == settle(settled).code
     at: Stepping = stepping(Experiment(kernel=register_kernel(written(tmp_path)), n=5))
     assert len(at.trace.moments) == 5
@@ -41,6 +44,10 @@ def test_its_source_is_shown_as_it_is_now_with_the_relaxations_of_compiled_code(
     assert shown(name).lines[0] == "def relax(:"
     (tmp_path / "mine.cu").write_text("// in C++\n")
     assert (shown(name).file, shown(name).lines[0]) == ("mine.cu", "// in C++")
+    for file in (path, tmp_path / "mine.cu"):
+        file.unlink()
+    os.mkfifo(path)
+    assert shown(name).lines == ("",)
 
 
 def shown(name: str) -> SourcePart:

@@ -106,13 +106,9 @@ print(json.dumps(["numba" in sys.modules, len(code.cubin)]))
 
 def test_a_kernel_is_compiled_once_and_damage_is_mended(tmp_path: Path) -> None:
     pytest.importorskip("fwtui_kernels.compiled.compiler", reason="the CUDA compiler wheels are not installed")
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
-    environment.pop("NUMBA_CACHE_DIR", None)
 
     def found() -> tuple[bool, int]:
-        done = subprocess.run([sys.executable, "-P", "-c", SCRIPT], env=environment, capture_output=True, text=True, timeout=100)
-        assert done.returncode == 0, done.stderr
-        return tuple(json.loads(done.stdout))
+        return tuple(json.loads(run_python(SCRIPT, XDG_CACHE_HOME=str(tmp_path), NUMBA_CACHE_DIR="")))
 
     compiling, size = found()
     assert compiling and found() == (False, size), "the first process compiles it, the next one loads it"

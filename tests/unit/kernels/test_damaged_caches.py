@@ -27,19 +27,8 @@ def flip(path: Path, place: int) -> None:
     path.write_bytes(data)
 
 
-def become_pipe(path: Path) -> None:
-    path.unlink(missing_ok=True)
-    os.mkfifo(path)
-
-
-def become_zeros(path: Path) -> None:
-    path.unlink(missing_ok=True)
-    path.symlink_to("/dev/zero")
-
-
-def become_folder(path: Path) -> None:
-    path.unlink(missing_ok=True)
-    (path / "inside").mkdir(parents=True)
+def replaced(make: Callable[[Path], object]) -> Callable[[Path], object]:
+    return lambda path: (path.unlink(missing_ok=True), make(path))
 
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
@@ -48,9 +37,9 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "random": lambda path: path.write_bytes(b"\x93\x01not a pickle" * 9),
     "flipped": lambda path: flip(path, -20),
     "missing": Path.unlink,
-    "a pipe": become_pipe,
-    "endless": become_zeros,
-    "a folder": become_folder,
+    "a pipe": replaced(os.mkfifo),
+    "endless": replaced(lambda path: path.symlink_to("/dev/zero")),
+    "a folder": replaced(lambda path: (path / "inside").mkdir(parents=True)),
 }
 
 
@@ -97,6 +86,13 @@ def test_a_damaged_file_of_numba_is_a_miss_and_is_made_again(cache: Path, suffix
     assert not loaded() and loaded() and not damaged_functions(cache)
 
 
+@pytest.mark.parametrize("damage", ["a pipe", "endless", "a folder"])
+def test_code_is_loaded_without_a_lock(cache: Path, damage: str) -> None:
+    (path,) = cache.rglob("*.lock")
+    DAMAGES[damage](path)
+    assert loaded()
+
+
 @pytest.mark.parametrize("limit", [0, 100, 2000])  # bytes: no file, an index cut off, code cut off
 def test_a_cache_that_cannot_be_written_is_a_miss(cache: Path, limit: int) -> None:
     for path in cache.iterdir():
@@ -127,9 +123,7 @@ def test_a_damaged_sealed_file_is_missing(tmp_path: Path, damage: str) -> None:
 @pytest.mark.parametrize("what", ["a pipe", "endless", "a folder", "large", "missing"])
 def test_only_small_regular_files_are_read(tmp_path: Path, what: str) -> None:
     path = tmp_path / "mine.py"
-    if what == "a folder":
-        path.mkdir()
-    elif what == "large":
+    if what == "large":
         path.write_bytes(bytes(2**20 + 1))
     elif what != "missing":
         DAMAGES[what](path)
