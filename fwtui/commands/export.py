@@ -148,7 +148,7 @@ def _replay(args: argparse.Namespace) -> int:
     outs, source = (args.out, *args.also), resolve(args.session)
     for out in outs:
         check_writable(out, str(source), force=args.force)
-        if [Path(other).resolve() for other in outs].count(Path(out).resolve()) > 1:
+        if [os.path.realpath(other) for other in outs].count(os.path.realpath(out)) > 1:
             raise Refused(f"{quoted(Path(out).name)} is named twice; pass a different name for each file")
     rate = max(KINDS[Path(out).suffix].rate for out in outs)
     path, session, whole = filmed_session(args, rate)

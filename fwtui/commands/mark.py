@@ -100,7 +100,7 @@ def _edit(args: argparse.Namespace, source: Path) -> int:
     if args.out:
         check_writable(out, force=args.force)
     text = out.with_name(f"{stem(out)}.md")
-    if not text.exists():
+    if not os.path.exists(text):
         _write(source, str(text))
     elif not args.force and (missing := _missing(source, text)):
         cards = counted(missing, "cue card")
@@ -139,7 +139,7 @@ def _edit(args: argparse.Namespace, source: Path) -> int:
                 code, message = apply()
         if watched.changed:
             code, message = apply()
-        if not text.exists():
+        if not os.path.exists(text):
             stays = f"{sanitise(out.name)} is unchanged"
             raise Refused(f"{sanitise(text.name)} was deleted, and {stays}; `fwtui mark --to` writes the text again")
         if process.returncode:

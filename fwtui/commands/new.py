@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shlex
 from contextlib import ExitStack
@@ -38,26 +39,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     path = Path(args.file)
-    if not path.name or path.is_dir():
+    if not path.name or os.path.isdir(path):
         raise Refused(f"{quoted(args.file)} is not the name of a file; pass {sanitise(str(path / 'mine.py'))}")
     in_cuda = args.cuda or path.suffix == ".cu"
     if path.suffix not in (".py", ".cu"):
         stem = sanitise(str(path.with_suffix("")))
         raise Refused(f"{quoted(args.file)} does not end in .py or .cu, as a kernel's file must; write {stem}.py, or {stem}.cu")
-    if not path.parent.is_dir():
-        raise Refused(
-            f"there is no folder {sanitise(str(path.parent))} to write {sanitise(path.name)} in; create it or choose another"
-        )
+    if not os.path.isdir(path.parent):
+        raise Refused(f"there is no folder {sanitise(str(path.parent))} for {sanitise(path.name)}; create it or choose another")
     if not in_cuda and (args.include or args.define):
         raise Refused("--include and -D are for kernels in CUDA C++; add --cuda")
     for folder in args.include:
-        if not (path.parent / folder).is_dir():
-            raise Refused(
-                f"there is no folder {quoted(folder)} next to {sanitise(path.name)} for --include; create it, or pass another"
-            )
+        if not os.path.isdir(path.parent / folder):
+            raise Refused(f"there is no folder {quoted(folder)} next to {sanitise(path.name)} for --include; create it")
     plan, rung = path.with_suffix(".py"), args.rung
     texts = cuda(rung or CUDA[0], args.include, args.define) if in_cuda else {".py": python(rung, name_for(plan.absolute()))}
-    given = path.suffix == ".cu" and path.exists()  # the user's own CUDA C++: only its plan is written
+    given = path.suffix == ".cu" and os.path.exists(path)  # the user's own CUDA C++: only its plan is written
     if given:
         del texts[".cu"]
     with ExitStack() as whole:  # all files or none

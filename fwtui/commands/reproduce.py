@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from fwtui.campaigns.claims import PAPERS, RULE, Paper, evaluate, evidence_of, papers
@@ -44,7 +45,7 @@ def execute(args: argparse.Namespace) -> int:
         for paper in selected:
             _print(args, paper, evidence_of(first, paper, others))
         return max(session_exit_code(path, complete) for path, _, complete in sessions)
-    if not is_only and args.record and Path(args.record).is_file():
+    if not is_only and args.record and os.path.isfile(args.record):
         raise Refused(f"{Path(args.record).name} is a file, and {ALL} records one session for each paper; pass a folder")
     with restore_handlers():
         on_signals(stop)

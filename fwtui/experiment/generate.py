@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from bisect import bisect_left
 from collections.abc import Callable
@@ -229,7 +230,7 @@ def check_room(e: Experiment, out: Path) -> None:
     form = written_as(out)
     needed = e.n**2 * ITEMSIZE[e.dtype]
     _check(e, needed, psutil.virtual_memory().available - RESERVED_MEMORY, "memory")
-    if form.number("ARRAYS") and out.parent.is_dir():
+    if form.number("ARRAYS") and os.path.isdir(out.parent):
         _check(e, needed, shutil.disk_usage(out.parent).free, "disk space")
     text = text_bytes(e, form.number("ARC_BYTES"))
     if SURELY * text > MAX_BYTES:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -78,35 +79,44 @@ def is_path(text: str) -> bool:
 
 def find_kernel_file(text: str) -> Path:
     """Return the path of a kernel file; for CUDA C++, that of its plan (.py). Raises Refused if the file cannot be read."""
-    named = Path(text).expanduser().absolute()
+    named = Path(os.path.expanduser(text)).absolute()
     check_utf8(str(named))
     path = _plan_of(named)
     if path != named:
-        if not path.exists():
+        if _missing(path):
             writes = f"`fwtui new {sanitise(named.stem)}.cu` writes it"
             raise Refused(f"the CUDA C++ of {quoted(text)} needs a plan of its launches in {sanitise(path.name)}; {writes}")
-        if not named.exists():
+        if _missing(named):
             writes = f"`fwtui new {sanitise(named.name)}` writes one"
             raise Refused(f"the kernel {quoted(text)} cannot be read: there is no such file; {writes}")
     if path.suffix != ".py":
         way = "name a Python file with plan and build, or CUDA C++ with its plan; `fwtui new` writes both"
         raise Refused(f"{quoted(text)} is not a kernel file, which ends in .py or .cu; {way}")
     try:
-        size = path.stat().st_size
+        status = path.stat()
     except OSError as error:
-        if path.is_symlink():
-            raise Refused(
-                f"the kernel {quoted(text)} is a link to a file that does not exist; choose another, or fix the link"
-            ) from None
-        there = os_error_reason(error) if path.exists() else "there is no such file"
-        raise Refused(
-            f"the kernel {quoted(text)} cannot be read: {there}; `fwtui new {sanitise(path.name)}` writes one"
-        ) from None
-    if not path.is_file():
+        reason = os_error_reason(error)
+        if os.path.islink(path):
+            way = "choose another, or fix the link"
+        elif isinstance(error, FileNotFoundError):
+            reason, way = "there is no such file", f"`fwtui new {sanitise(path.name)}` writes one"
+        else:
+            way = "choose another"
+        raise Refused(f"the kernel {quoted(text)} cannot be read: {reason}; {way}") from None
+    if not stat.S_ISREG(status.st_mode):
         raise Refused(f"the kernel {quoted(text)} is not a file; pass a Python file with plan and build")
-    if size > MAX_FILE_BYTES:
+    if (size := status.st_size) > MAX_FILE_BYTES:
         raise Refused(f"{sanitise(path.name)} has {size} bytes, more than the maximum of {MAX_FILE_BYTES}; choose another")
     return path.resolve()
+
+
+def _missing(path: Path) -> bool:
+    """Return True if there is no file of that name; False if a reader would report another error."""
+    try:
+        path.stat()
+    except OSError as error:
+        return isinstance(error, FileNotFoundError)
+    return False
 
 
 def _plan_of(path: Path) -> Path:
@@ -125,8 +135,8 @@ def name_for(path: Path) -> str:
 
 def name_of_file(text: str) -> str:
     """Return the name of the kernel that was loaded from a user's file; empty if it was not loaded."""
-    path = _plan_of(Path(text).expanduser().absolute())
-    return next((name for name, kernel in _user_kernels.items() if kernel.path in (path, path.resolve())), "")
+    path = _plan_of(Path(os.path.expanduser(text)).absolute())
+    return next((name for name, kernel in _user_kernels.items() if kernel.path in (path, Path(os.path.realpath(path)))), "")
 
 
 def register_kernel(path: Path, seconds: float = MAX_SECONDS) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fwtui.common.atomic_file import atomic_write
-from fwtui.common.errors import Refused, os_error_reason
+from fwtui.common.errors import Refused, as_refused
 from fwtui.common.small_file import read_beginning
 from fwtui.common.text import sanitise
 from fwtui.machine import settings
@@ -29,12 +29,10 @@ def trust(path: Path) -> None:
     folders = [*_folders(), str(path.parent)]
     if "\n" in folders[-1]:
         raise Refused("the folder's name has a line break, and cannot be stored; rename it")
-    try:
+    with as_refused(f"the folder cannot be stored in {FILE}", "correct that, and try again"):
         _file().parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(_file(), devices=False) as file:
             file.write("".join(f"{folder}\n" for folder in dict.fromkeys(folders)).encode("utf-8", "surrogateescape"))
-    except OSError as error:
-        raise Refused(f"the folder cannot be stored in {FILE}: {os_error_reason(error)}; correct that, and try again") from None
 
 
 def _file() -> Path:

@@ -143,14 +143,14 @@ def paths(most: int = 50) -> list[Path]:
         return [*_offered[:most], *files_in(shipped_folder())[::-1][:most]]
     folders = own_folder(), kept_folder(), shipped_folder()
     users, autosaved, shipped = (files_in(folder)[::-1] for folder in folders)
-    users = sorted(users, key=lambda path: path.lstat().st_mtime if path.exists() else 0.0, reverse=True)[:most]
+    users = sorted(users, key=lambda path: path.lstat().st_mtime if os.path.exists(path) else 0.0, reverse=True)[:most]
     return [*users, *[path for path in autosaved[: _KEPT_OFFERED + 1] if not in_use(path)][:_KEPT_OFFERED], *shipped[:most]]
 
 
 def delete(path: Path) -> None:
     """Delete one of the user's own sessions. Raises Refused for a shipped session and for an error of the system."""
     name = sanitise(stem(path))
-    if path.parent.resolve() not in (own_folder().resolve(), kept_folder().resolve()):
+    if os.path.realpath(path.parent) not in map(os.path.realpath, (own_folder(), kept_folder())):
         raise Refused(f"{name} is not in your data folder and cannot be deleted here; delete its file")
     with as_refused(f"{name} cannot be deleted", "check the permissions of its folder"):
         path.unlink()

@@ -98,7 +98,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["new", ""], "'' is not the name of a file; pass mine.py"),
     (["new", "there"], "'there' is not the name of a file; pass there/mine.py"),
     (["new", "a/b"], "'a/b' does not end in .py or .cu, as a kernel's file must; write a/b.py"),
-    (["new", "a/b.py"], "there is no folder a to write b.py in; create it or choose another"),
+    (["new", "a/b.py"], "there is no folder a for b.py; create it or choose another"),
     (["new", "link.py"], "link.py is a link to a file that does not exist; remove the link, or choose another name"),
     (["watch", "my.py", "--for", "sm_91"], "'sm_91' is not a supported GPU architecture; choose one of sm_50, "),
     (["watch", "my.py", "-n", "many"], "'many'"),

@@ -35,8 +35,7 @@ def test_an_admitted_file_is_a_kernel_whose_experiment_has_its_fingerprint_and_n
 
 
 def test_its_source_is_shown_as_it_is_now_with_the_relaxations_of_compiled_code(tmp_path: Path) -> None:
-    path = written(tmp_path)
-    name = register_kernel(path)
+    name = register_kernel(path := written(tmp_path))
     assert shown(name).lines[0] == '"""Row by row, in NumPy."""' and not shown(name).relaxing
     path.write_text("@jit\ndef relax(d, k):\n\td[0, 0] = min(d[0, 0], d[0, k])\n")
     assert shown(name).relaxing == {3} and shown(name).lines[2].startswith("    d[0, 0]")
@@ -70,6 +69,8 @@ def test_names_are_those_of_the_files_and_never_of_another_kernel(tmp_path: Path
         ("gone.cu", "the CUDA C++ of 'gone.cu' needs a plan of its launches in gone.py; `fwtui new gone.cu` writes it"),
         ("missing.cu", "the kernel 'missing.cu' cannot be read: there is no such file; `fwtui new missing.cu` writes one"),
         ("folder.py", "the kernel 'folder.py' is not a file"),
+        ("~nobody/" + "x" * 300 + ".cu", "the kernel '~nobody/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…' cannot be read: "),
+        ("folder.py/mine.py", "the kernel 'folder.py/mine.py' cannot be read: there is no such file"),
     ],
 )
 def test_other_files_are_not_kernel_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, sentence: str) -> None:

@@ -112,8 +112,7 @@ class TestLibrary:
             with path.open("ab") as file:
                 file.write(started(run, run).raw + b"\n")
             (entry,) = library.find(known)
-            assert entry.runs == run and len(known) == 1
-            assert library.find(known)[0] is entry
+            assert entry.runs == run and len(known) == 1 and library.find(known)[0] is entry
 
     def test_an_empty_library_is_one_sentence(self, shelves: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
         shelves[1].rmdir()
