@@ -27,15 +27,14 @@ def execute(args: argparse.Namespace) -> int:
     found = settings.load()
     check(found)
     about = {name: (key.variable, key.help) for name, key in settings.all_keys().items()}
-    there = os.path.exists(found.path)
     if args.json:
         values: dict[str, dict[str, str]] = {}
         for name, v in found.everything():
             variable, description = about.get(name, ("", ""))
             values[name] = {"value": v.text, "origin": v.origin, "where": v.where, "variable": variable, "about": description}
-        print(json.dumps({"file": str(found.path), "there": there, "settings": values}, indent=2))
+        print(json.dumps({"file": str(found.path), "there": os.path.exists(found.path), "settings": values}, indent=2))
         return OK
-    print(f"file: {sanitise(str(found.path))}{'' if there else ' (there is none)'}\n")
+    print(f"file: {sanitise(str(found.path))}{'' if os.path.exists(found.path) else ' (there is none)'}\n")
     rows = [("setting", "value", "source", "variable", "about")]
     for name, value in found.everything():
         variable, description = about.get(name, (f"{settings.PREFIX}{KEYMAP[:-1].upper()}", "keys of that binding"))

@@ -28,7 +28,8 @@ def execute(args: argparse.Namespace) -> int:
         raise Refused(f"these options describe {len(requested)} graphs, but only one can be saved; pass one value per option")
     fields = {name: getattr(requested[0], name) for name in (*GENERATED, "file", *FileOptions._fields, "dtype")}
     experiment = settle(Experiment(**fields))
-    os.environ.update({**worker_environment("real"), **os.environ})  # numba reads them when it is imported
+    if args.owns_process:
+        os.environ.update(worker_environment("real"))  # before NumPy and numba are imported
     with restore_handlers():
         on_signals(leave)  # compiled code does not raise KeyboardInterrupt
         from fwtui.measure.save_graph import TOO_LARGE, save

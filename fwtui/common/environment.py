@@ -31,18 +31,24 @@ _ELSEWHERE = "set XDG_CACHE_HOME to a folder that you can write to"
 
 def worker_environment(kind: str) -> Mapping[str, str]:
     """Return variables that numba reads on import. Raises Refused if the user has set one to an invalid value."""
-    threads = os.environ.get(_THREADS, "")
-    if threads.lstrip("+-").isdecimal() and int(threads) < 1:
-        raise Refused(f"{_THREADS} is {quoted(threads)}, but compiled kernels need at least one; set 1 or more, or unset it")
+    check_threads()
     return {
         "NUMBA_CACHE_DIR": str(code_cache().folder or ""),  # empty: each process compiles for itself
         "OPENBLAS_NUM_THREADS": "1",  # NumPy starts a thread per core on import, and this program multiplies no matrices with it
         "OMP_WAIT_POLICY": "passive",  # threads that spin at a barrier starve others on shared cores
         "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS": "0",  # one-block launches are the algorithm here
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # GPU numbers then match NVML's
+        "NUMBA_DISABLE_JIT": "0",  # loops on all cores run only as compiled code
         "NUMBA_ENABLE_CUDASIM": "0",  # numba's own simulator, which the user may have enabled, compiles nothing
         SIMULATOR: "1" if kind == "simulator" else "0",
     }
+
+
+def check_threads() -> None:
+    """Raise Refused if the user has set a number of threads with which numba cannot be imported."""
+    threads = os.environ.get(_THREADS, "")
+    if threads.lstrip("+-").isdecimal() and int(threads) < 1:
+        raise Refused(f"{_THREADS} is {quoted(threads)}, but compiled kernels need at least one; set 1 or more, or unset it")
 
 
 class CodeCache(NamedTuple):

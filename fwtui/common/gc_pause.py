@@ -17,14 +17,11 @@ def disable_gc() -> None:
 
 
 def enable_gc() -> None:
-    """Undo disable_gc(), and exclude all objects that exist now from collection; do nothing if it was not called.
-
-    paused() must not call gc.freeze(): that would pin garbage that is still to be collected.
-    """
+    """Undo disable_gc(), and exclude all objects that exist now from collection; do nothing if it was not called."""
     global _disabled
     if _disabled:
         _disabled = False
-        gc.freeze()
+        gc.freeze()  # not in paused(): it would pin garbage
         gc.enable()
 
 

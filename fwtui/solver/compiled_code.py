@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fwtui.common.environment import code_cache
+from fwtui.common.environment import check_threads, code_cache
 from fwtui.engine.engine import Engine
 from fwtui.solver.call import Clock
 from fwtui_kernels.compiled import SIMULATED, cubin_cache
@@ -43,16 +43,20 @@ def threads_lost() -> bool:
 
 @contextmanager
 def compiled(backend: str = "cpu") -> Iterator[None]:
-    """Cache functions that are decorated or launched in the block in this program's folder, unless the caller named another.
+    """Compile functions that are decorated or launched in the block, even if the caller has disabled numba's compiler.
 
-    A GPU's kernels import numba only if one of them is missing in the cache.
+    They are cached in this program's folder, unless the caller named another. A GPU's kernels import numba only if one of them
+    is missing in the cache. Raises Refused for an invalid NUMBA_NUM_THREADS.
     """
+    check_threads()
     with _one_at_a_time:
-        if os.environ.get("NUMBA_CACHE_DIR"):
-            yield
-            return
-        cubin_cache.fallback = code_cache().folder
-        folder = str(cubin_cache.fallback or "")
+        if named := os.environ.get("NUMBA_CACHE_DIR"):
+            if backend != "cpu":
+                yield
+                return
+        else:
+            cubin_cache.fallback = code_cache().folder
+        folder = named or str(cubin_cache.fallback or "")
         if backend != "cpu" and "numba" not in sys.modules:
             os.environ["NUMBA_CACHE_DIR"] = folder  # for a numba that is imported within
             try:
@@ -65,12 +69,12 @@ def compiled(backend: str = "cpu") -> Iterator[None]:
         import numba
 
         config: Any = numba.config  # pyright: ignore[reportPrivateImportUsage]  # documented for all users
-        before = config.CACHE_DIR
-        config.CACHE_DIR = before or folder
+        before = config.CACHE_DIR, config.DISABLE_JIT
+        config.CACHE_DIR, config.DISABLE_JIT = config.CACHE_DIR or folder, 0
         try:
             yield
         finally:
-            config.CACHE_DIR = before
+            config.CACHE_DIR, config.DISABLE_JIT = before
 
 
 def launch(function: Any, grid: int | tuple[int, int], stream: Any, *arguments: Any) -> None:

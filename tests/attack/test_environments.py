@@ -27,6 +27,7 @@ PLACES = ("", "/dev/null", "/proc", "/proc/nowhere/at/all", "relative", os.fsdec
 COMMANDS = (
     *(("list",), ("kernels",), ("--help",), ("--version",), ("config",), ("check", "lecture-tiles"), ("solve", "g.csv")),
     *(("replay", "lecture-tiles", "--json"), ("render", "lecture-tiles", "-o", "out.txt"), ("new", "mine.py")),
+    ("run", "-k", "tiled-cpu", "-n", "8", "--repeats", "1", "--telemetry-hz", "0"),
     ("run", "-k", "serial", "-n", "8", "--repeats", "1", "--telemetry-hz", "0"),
 )
 LIMITS = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from processes import ROOT, run_python
+from processes import run_python
 
 from fwtui_kernels.compiled import cubin_cache, locked_njit
 from fwtui_kernels.compiled.cubin_cache import CompiledCode, NoKey, key, load, store
@@ -160,15 +160,8 @@ print(json.dumps([codes, sorted(map(bytes.decode, first)), os.read(told, 99).dec
 def test_of_several_processes_one_compiles_and_no_code_gets_the_types_of_another(tmp_path: Path) -> None:
     program = tmp_path / "together.py"
     program.write_text(TOGETHER)
-    done = subprocess.run(
-        [sys.executable, "-P", str(program)],
-        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [[0] * 5, ["hit", "miss", "miss"], ["hit", "hit"]], done.stderr
+    printed = run_python("import runpy, sys; runpy.run_path(sys.argv[1])", str(program), NUMBA_CACHE_DIR=str(tmp_path))
+    assert json.loads(printed) == [[0] * 5, ["hit", "miss", "miss"], ["hit", "hit"]]
 
 
 def test_a_constant_compiles_nothing_again() -> None:
@@ -185,8 +178,7 @@ def test_a_constant_compiles_nothing_again() -> None:
 
 def test_a_kernel_can_be_stepped_through_in_a_debugger() -> None:
     program = "from fwtui_kernels.k10_serial import relax; print(type(relax).__name__)"
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)}
-    assert subprocess.check_output([sys.executable, "-P", "-c", program], env=environment, text=True) == "function\n"
+    assert run_python(program, NUMBA_DISABLE_JIT="1") == "function\n"
 
 
 def test_stopped_processes_and_folders_without_locks_block_nobody(tmp_path: Path) -> None:
