@@ -12,14 +12,14 @@ from fwtui.experiment.generate import Recipe
 from fwtui.experiment.hashing import ONE, ZERO, functions
 from fwtui_kernels.compiled.locked_njit import njit
 
-MAX_SINGLE_CORE = 128  # vertices up to which one core is faster than all cores
+MAX_SINGLE_CORE = 1024  # vertices up to which one core takes at most 30 ms; a loop on all cores compiles for a second longer
 _compiled = functions(njit(inline="always"))
 cell_hash, toss, scaled = _compiled.cell_hash, _compiled.toss, _compiled.scaled
 cell_index, shuffle, linked = _compiled.cell_index, _compiled.shuffle, _compiled.linked
 
 
 def fill(out: np.ndarray, recipe: Recipe) -> None:
-    """Write the graph into out (n, n) of the recipe's type, on all cores unless their start takes longer than the work."""
+    """Write the graph into out (n, n) of the recipe's type, on all cores if it is large."""
     (_fill if len(out) > MAX_SINGLE_CORE else _fill_small)(out, recipe.potentials, recipe.rule)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
-from fwtui_kernels.compiled.locked_njit import njit
+from fwtui_kernels.compiled.all_cores import entry, on_all_cores
+from fwtui_kernels.compiled.locked_njit import inner, njit
 
 
 def distances_from(matrix: np.ndarray, sources: np.ndarray, potentials: np.ndarray | None, no_edge: float) -> np.ndarray:
@@ -16,7 +16,9 @@ def distances_from(matrix: np.ndarray, sources: np.ndarray, potentials: np.ndarr
     distances *to* the vertices.
     """
     shifts = np.zeros(len(matrix)) if potentials is None else potentials.astype(np.float64)
-    return _distances_from(matrix, np.asarray(sources, dtype=np.int64), shifts, float(no_edge))
+    result = np.empty((len(sources), len(matrix)))
+    _search(matrix, np.asarray(sources, dtype=np.int64), shifts, float(no_edge), result)
+    return result
 
 
 def unreachable_pairs(matrix: np.ndarray, no_edge: float) -> int:
@@ -29,37 +31,38 @@ def unreachable_pairs(matrix: np.ndarray, no_edge: float) -> int:
     return n * n - int(_reachable(matrix, float(no_edge), component, members, count))
 
 
-@njit(parallel=True, cache=True)
-def _distances_from(matrix, sources, potentials, no_edge):
+@entry
+def _search(matrix, sources, potentials, no_edge, result):
+    on_all_cores(_search_from, len(sources), (matrix, sources, potentials, no_edge, result))  # pyright: ignore[reportCallIssue]
+
+
+@inner(cache=True)
+def _search_from(s, matrix, sources, potentials, no_edge, result):
     n = matrix.shape[0]
-    result = np.empty((sources.size, n), dtype=np.float64)
-    for s in prange(sources.size):
-        distance = result[s]
-        distance[:] = np.inf
-        settled = np.zeros(n, dtype=np.bool_)
-        vertex = sources[s]
-        distance[vertex] = 0.0
-        while vertex >= 0:
-            settled[vertex] = True
-            here = distance[vertex] - potentials[vertex]
-            nearest = np.inf
-            following = -1
-            for j in range(n):
-                if settled[j]:
-                    continue
-                weight = np.float64(matrix[vertex, j])
-                if weight != no_edge:
-                    # a rounded reweighted edge below zero would reopen settled vertices
-                    through = max(here + weight + potentials[j], distance[vertex])
-                    if through < distance[j]:
-                        distance[j] = through
-                if distance[j] < nearest:
-                    nearest = distance[j]
-                    following = j
-            vertex = following
+    distance = result[s]
+    distance[:] = np.inf
+    settled = np.zeros(n, dtype=np.bool_)
+    vertex = sources[s]
+    distance[vertex] = 0.0
+    while vertex >= 0:
+        settled[vertex] = True
+        here = distance[vertex] - potentials[vertex]
+        nearest, following = np.inf, -1
         for j in range(n):
-            distance[j] += potentials[sources[s]] - potentials[j]
-    return result
+            if settled[j]:
+                continue
+            weight = np.float64(matrix[vertex, j])
+            if weight != no_edge:
+                # a rounded reweighted edge below zero would reopen settled vertices
+                through = max(here + weight + potentials[j], distance[vertex])
+                if through < distance[j]:
+                    distance[j] = through
+            if distance[j] < nearest:
+                nearest = distance[j]
+                following = j
+        vertex = following
+    for j in range(n):
+        distance[j] += potentials[sources[s]] - potentials[j]
 
 
 @njit(cache=True)

@@ -20,8 +20,8 @@ TASK = ir.FunctionType(ir.VoidType(), [ADDRESS, INDEX])
 
 
 def entry(function: Any) -> Any:
-    """Compile a function that calls on_all_cores; start numba's threads when it is loaded, as code from the cache does not."""
-    dispatcher = njit(cache=True)(function)
+    """Compile a function that calls on_all_cores, without the GIL; code from the cache would not start numba's threads itself."""
+    dispatcher = njit(cache=True, nogil=True)(function)
     load = dispatcher.compile
 
     def started(signature: tuple[Any, ...]) -> Any:

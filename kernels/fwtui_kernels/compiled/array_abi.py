@@ -5,13 +5,12 @@ Numba does not document it, so tests/unit/kernels/test_numba_internals.py compil
 
 from __future__ import annotations
 
+from math import prod
+
 # the words of an array before its shape and its strides in bytes; numba's two pointers, meminfo and parent, may be null
 BEFORE_SHAPE = ("meminfo", "parent", "nitems", "itemsize", "data")
 
 
 def array_words(address: int, itemsize: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
     """Return the 8-byte words that pass an array to a compiled function."""
-    nitems = 1
-    for length in shape:
-        nitems *= length
-    return 0, 0, nitems, itemsize, address, *shape, *strides
+    return 0, 0, prod(shape), itemsize, address, *shape, *strides

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import get_num_threads, prange
+from numba import get_num_threads
 
 from fwtui_kernels.compiled import trees
 from fwtui_kernels.compiled.all_cores import entry, on_all_cores
@@ -25,6 +25,7 @@ from fwtui_kernels.plan import NO_EDGE
 
 UNIT = 32  # cells to whose multiples a front's side is padded; no vector block is wider
 DEEP = 64  # pivots of a step if all cores work on one front
+CHUNK = 4 * ROWS  # rows of a task of such a step
 MAX_ROWS = 64  # rows of a task of the descent; its part of the factor is packed once for all of them
 FIRST, SIZE, ABOVE, DEPTH, CLOSED, SIDE, CELLS, PARENT, CHILD, SIBLING = range(10)  # columns of `nodes`
 
@@ -164,12 +165,10 @@ def _assemble_one(cells, number, nodes, above, vertices, ranks, begins, others, 
         child = below[SIBLING]
 
 
-@njit(cache=True, parallel=True)
+@entry
 def _close_on_all_cores(front, pivots, width, narrow):
     """Solve a front over its first vertices like `solve_tile`, DEEP at a time, with its rows distributed over the cores."""
     side = len(front)
-    chunk = 4 * ROWS
-    chunks = (side + chunk - 1) // chunk
     strips = np.empty((1, DEEP * side), front.dtype)
     for base in range(0, pivots, DEEP):
         deep = min(DEEP, pivots - base)
@@ -178,11 +177,15 @@ def _close_on_all_cores(front, pivots, width, narrow):
         solve_tile(corner, 0, 0, deep, deep, small, own, narrow)
         pack(own, corner, 0, 0, deep, deep, narrow)
         pack(strips, front, base, 0, deep, side, width)
-        for number in prange(chunks):
-            top = number * chunk
-            rows = min(chunk, side - top)
-            relax(front, top, base, front, top, base, own, rows, deep, deep, narrow, 0)
-            relax(front, top, 0, front, top, base, strips, rows, deep, side, width, 0)
+        on_all_cores(_relax_rows, -(-side // CHUNK), (front, own, strips, base, deep, narrow, width))  # pyright: ignore[reportCallIssue]
+
+
+@inner(cache=True)
+def _relax_rows(number, front, own, strips, base, deep, narrow, width):
+    top, side = number * CHUNK, len(front)
+    rows = min(CHUNK, side - top)
+    relax(front, top, base, front, top, base, own, rows, deep, deep, narrow, 0)
+    relax(front, top, 0, front, top, base, strips, rows, deep, side, width, 0)
 
 
 def least_loop(cells: np.ndarray, nodes: np.ndarray) -> float:

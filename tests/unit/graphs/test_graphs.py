@@ -61,8 +61,9 @@ BYTES = [
 
 
 @pytest.mark.parametrize(("dtype", "kind"), BYTES)
-def test_numpy_and_compiled_write_the_same_bytes(dtype: str, kind: dict[str, Any]) -> None:
-    for n in (1, 2, 45, generate_cpu.MAX_SINGLE_CORE + 1):
+def test_numpy_and_compiled_write_the_same_bytes(dtype: str, kind: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generate_cpu, "MAX_SINGLE_CORE", 128)
+    for n in (1, 2, 45, 129):
         recipe = recipe_for(Experiment(n=n, dtype=dtype, **kind))
         by_numpy, by_numba = np.zeros((2, n, n), dtype=dtype)
         fill_numpy(by_numpy, recipe)
