@@ -110,7 +110,7 @@ class RowElimination:
             check_cycles(graph, graph.facts, np.array([loop]), choice.dtype)
         room = room_for(tree, len(begins), cells.dtype)
         distances: Any = np.empty(self.ends.shape, np.float32 if single else np.float64)
-        step, farthest, at = room.shape[0] * room.shape[1], 0.0, 0
+        step, farthest, at = room.shape[0] * room.shape[2], 0.0, 0
         while at < len(begins):
             part = slice(at, at + step)
             call.report_progress(at / len(begins))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from fwtui_kernels.compiled.locked_njit import njit
 from fwtui_kernels.plan import NO_EDGE
@@ -22,12 +23,34 @@ class Neighbours(NamedTuple):
 def neighbours(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray, dtype: str) -> Neighbours:
     """Return the arcs vertex by vertex, the least of parallel ones; self-loops only if negative, no arc of infinite weight."""
     kept = (weights < np.inf) & ((sources != targets) | (weights < 0))
-    sources, targets, weights = sources[kept].astype(np.int64), targets[kept].astype(np.int64), weights[kept].astype(dtype)
-    cells, places = np.unique(np.concatenate([sources * n + targets, targets * n + sources]), return_inverse=True)
-    there, back = np.full((2, len(cells)), NO_EDGE[dtype], dtype)
-    np.minimum.at(there, places[: len(weights)], weights)
-    np.minimum.at(back, places[len(weights) :], weights)
-    return Neighbours(np.searchsorted(cells, np.arange(n + 1) * n), (cells % max(n, 1)).astype(np.int32), there, back)
+    cells, weights = _sorted(sources[kept].astype(np.int64) * n + targets[kept], weights[kept].astype(dtype))
+    begins, others, places, reverse = _transposed(n, cells)
+    if not np.array_equal(reverse, cells):
+        alone = cells[np.minimum(np.searchsorted(cells, reverse), len(cells) - 1)] != reverse  # no arc the other way
+        nowhere = np.full(np.count_nonzero(alone), NO_EDGE[dtype], dtype)
+        cells, weights = _sorted(np.concatenate([cells, reverse[alone]]), np.concatenate([weights, nowhere]))
+        begins, others, places, _ = _transposed(n, cells)
+    return Neighbours(begins, others.astype(np.int32), weights, weights[places])
+
+
+def _sorted(cells: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cells, ascending, each once, and the least weight of each."""
+    if not (cells[1:] > cells[:-1]).all():
+        order = np.argsort(cells, kind="stable")  # the fastest kind if most are in order
+        cells, weights = cells[order], weights[order]
+        firsts = np.flatnonzero(np.append(True, cells[1:] > cells[:-1]))
+        cells, weights = cells[firsts], np.minimum.reduceat(weights, firsts)
+    return cells, weights
+
+
+def _transposed(n: int, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the first arc of each source and the end, the targets, the places of the arcs by target, and their reverse cells."""
+    sources = cells // max(n, 1)
+    targets, begins = cells - sources * n, np.searchsorted(cells, np.arange(n + 1) * n)
+    # SciPy transposes in linear time
+    by_target: Any = csr_array((np.arange(len(cells)), targets, begins), shape=(n, n)).tocsc()
+    places = by_target.data
+    return begins, targets, places, targets[places] * n + sources[places]
 
 
 @njit(cache=True)

@@ -17,7 +17,7 @@ from fwtui_kernels.compiled.locked_njit import inner
 BELOW, ABOVE, SEPARATOR = range(3)  # sides of a cut
 MAX_DEPTH = 64  # maximum depth of the tree
 MIN_SHARE = 0.3  # minimum share of a piece's vertices on either side of its separator
-SEARCHES = 3  # each from the last vertex of the one before: the last one begins at the rim
+SEARCHES, LARGE = 3, 1 << 17  # each from the last vertex of the one before: the last one begins at the rim; one less if large
 PASSES, MAX_WORSE = 4, 100  # refinements of a separator, and consecutive moves in one that do not shorten it
 MAX_SEPARATOR = 4  # separators that cut so many square grids of a piece's size are not refined: the dense plan is faster
 
@@ -87,7 +87,7 @@ def _cut(piece, begins, others, vertices, piece_of, levels, room, sides, spans, 
     for vertex in mine:
         piece_of[vertex] = name
     first = mine[0]
-    for _ in range(SEARCHES):
+    for _ in range(SEARCHES if size < LARGE else SEARCHES - 1):  # few pieces are large: most cores wait for their searches
         _search(begins, others, mine, piece_of, name, levels, queue, first)
         first = queue[size - 1]
     best, at, start = size + 1, levels[queue[size // 2]], 0

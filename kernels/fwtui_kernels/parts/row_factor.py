@@ -1,9 +1,11 @@
 """Rows of distances of a sparse graph by its factor, on all cores: an elimination once, then nnz(L) relaxations for each row.
 
-    ascend   from the source up its branch of the tree of supernodes: x[front] = x[supernode] (x) front
-    descend  down the whole tree: x[supernode] = min(x[supernode], x[vertices above] (x) front[vertices above, supernode])
+    ascend   from the source up its branch of the tree of supernodes: x[front] = front (x) x[supernode]
+    descend  down the whole tree: x[supernode] = min(x[supernode], front[supernode, vertices above] (x) x[vertices above])
 
-Every front has its own square block of cells, so that memory grows with the factor. Imports numba.
+A front holds the distances to its rows from its columns, so that the descent reads its rows. x has a column for each source, so
+that the cells of a vertex are neighbours. Every front has its own square block of cells: memory grows with the factor. Imports
+numba.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from numba import get_num_threads
 from fwtui_kernels.compiled import trees
 from fwtui_kernels.compiled.all_cores import entry, on_all_cores
 from fwtui_kernels.compiled.cpu_tiles import SMALL, pack, relax, solve_tile
-from fwtui_kernels.compiled.cpu_vectors import ROWS, width_of
+from fwtui_kernels.compiled.cpu_vectors import ROWS, copy_cells, width_of
 from fwtui_kernels.compiled.locked_njit import inner, njit
 from fwtui_kernels.compiled.trees import Neighbours
 from fwtui_kernels.parts import ordering
@@ -26,7 +28,8 @@ from fwtui_kernels.plan import NO_EDGE
 UNIT = 32  # cells to whose multiples a front's side is padded; no vector block is wider
 DEEP = 64  # pivots of a step if all cores work on one front
 CHUNK = 4 * ROWS  # rows of a task of such a step
-MAX_ROWS = 64  # rows of a task of the descent; its part of the factor is packed once for all of them
+MAX_ROWS = 64  # rows of a task of the descent
+LINE = 16  # distances that are neighbours in the result and copied at a time
 FIRST, SIZE, ABOVE, DEPTH, CLOSED, SIDE, CELLS, PARENT, CHILD, SIBLING = range(10)  # columns of `nodes`
 
 
@@ -89,6 +92,7 @@ def _find_heights(nodes, heights):
 
 def factorise(tree: Tree, near: Neighbours) -> np.ndarray:
     """Eliminate all vertices and return the cells of the fronts; a negative cycle leaves a negative cell on a diagonal."""
+    arcs = near.begins, near.others, near.back, near.there
     cells = np.empty(tree.cells, near.there.dtype)
     no_edge, width = cells.dtype.type(NO_EDGE[cells.dtype.name]), width_of(cells.itemsize, UNIT)
     threads = get_num_threads()
@@ -96,10 +100,10 @@ def factorise(tree: Tree, near: Neighbours) -> np.ndarray:
         if len(level) >= threads:
             # the largest first, so that no core ends long after the others
             level = level[np.argsort(-(tree.nodes[level, SIDE] ** 2) * tree.nodes[level, CLOSED])]
-            _eliminate(level, cells, *tree[:4], *near, no_edge, width)
+            _eliminate(level, cells, *tree[:4], *arcs, no_edge, width)
             continue
         for number in level:
-            _assemble_one(cells, number, *tree[:4], *near, no_edge)
+            _assemble_one(cells, number, *tree[:4], *arcs, no_edge)
             _close_on_all_cores(front_of(cells, tree.nodes[number]), tree.nodes[number, CLOSED], width, min(width, SMALL))
     return cells
 
@@ -194,16 +198,22 @@ def least_loop(cells: np.ndarray, nodes: np.ndarray) -> float:
 
 
 def room_for(tree: Tree, rows: int, dtype: np.dtype) -> np.ndarray:
-    """Return memory for tasks of the descent, one for each thread: (tasks, rows of a task, n)."""
+    """Return memory for tasks of the descent, one for each thread: (tasks, n and the end of a block, rows of a task)."""
     threads = get_num_threads()
-    share = -(-rows // threads)
-    return np.empty((min(threads, rows), min(MAX_ROWS, -(-share // ROWS) * ROWS), len(tree.vertices)), dtype)
+    share = min(MAX_ROWS, -(-rows // threads))
+    block = _block_of(share, dtype)
+    return np.empty((min(threads, rows), len(tree.vertices) + ROWS, -(-share // block) * block), dtype)
+
+
+def _block_of(columns: int, dtype: np.dtype) -> int:
+    """Return the columns of a vector block, few if there are few columns."""
+    return width_of(dtype.itemsize, min(UNIT, max(8, 1 << (columns - 1).bit_length())))
 
 
 def rows_from(
     tree: Tree, near: Neighbours, cells: np.ndarray, room: np.ndarray, sources: np.ndarray, far: float, out: np.ndarray
 ) -> tuple[float, bool]:
-    """Fill `out`, (sources, n), float32 or float64, with distances from at most as many sources as `room` has rows.
+    """Fill `out`, (sources, n), float32 or float64, with distances from at most as many sources as `room` has columns.
 
     Cells of at least `far` become +inf. Return the greatest absolute distance, and whether some distance did not fit the cells'
     type.
@@ -211,8 +221,9 @@ def rows_from(
     starts = tree.ranks[sources]
     numbers = np.searchsorted(tree.nodes[:, FIRST], starts, "right") - 1
     farthest, escaped = np.zeros(len(room)), np.zeros(len(room), np.bool_)
-    no_edge, width = cells.dtype.type(NO_EDGE[cells.dtype.name]), width_of(cells.itemsize, UNIT)
-    _rows_from(room, cells, tree[:4], near[:3], starts, numbers, out, no_edge, far, width, farthest, escaped)
+    no_edge, limit = cells.dtype.type(NO_EDGE[cells.dtype.name]), cells.dtype.type(far)
+    block = _block_of(room.shape[2], cells.dtype)
+    _rows_from(room, cells, tree[:4], near[:3], starts, numbers, out, no_edge, limit, block, farthest, escaped)
     return float(farthest.max()), bool(escaped.any())
 
 
@@ -222,82 +233,88 @@ def _rows_from(room, *arguments):
 
 
 @inner(cache=True)
-def _fill_rows(task, room, cells, tree, near, starts, numbers, out, no_edge, far, width, farthest, escaped):
+def _fill_rows(task, room, cells, tree, near, starts, numbers, out, no_edge, far, block, farthest, escaped):
     (nodes, above, vertices, ranks), (begins, others, there) = tree, near
-    _, rows, n = room.shape
-    low, high = task * rows, min(len(starts), (task + 1) * rows)
+    n, columns = len(vertices), room.shape[2]
+    low, high = task * columns, min(len(starts), (task + 1) * columns)
     if low >= high:
         return
-    x = room[task]
+    x, rows = room[task], out[low:high]
     x[:] = no_edge
     for k in range(low, high):
-        _ascend(cells, nodes, above, x[k - low], starts[k], numbers[k], no_edge)
-    _descend(cells, nodes, above, x, no_edge, width)
-    most, whole = 0.0, True
+        x[starts[k], k - low] = 0
+    _ascend(cells, nodes, above, x, numbers[low:high], no_edge, block)
+    _descend(cells, nodes, above, x, no_edge, block)
+    zero, nowhere = out.dtype.type(0), out.dtype.type(np.inf)
+    least = most = cells.dtype.type(0)
+    whole = True
+    for begin in range(0, n, LINE):
+        end = min(n, begin + LINE)
+        for k in range(len(rows)):
+            for vertex in range(begin, end):
+                distance = x[ranks[vertex], k]
+                reached = distance < far
+                rows[k, vertex] = distance + zero if reached else nowhere  # adding 0 turns -0 into 0
+                least = min(least, distance)
+                most = max(most, distance if reached else most)
+                whole = whole and reached
     for k in range(low, high):
-        row, to, reached = x[k - low], out[k], 0
-        for vertex in range(n):
-            distance = row[ranks[vertex]]
-            if distance < far:
-                most = max(most, abs(np.float64(distance)))
-                to[vertex] = distance + 0.0  # adding 0.0 turns -0 into 0
-                reached += 1
-            else:
-                to[vertex] = np.inf
-        to[vertices[starts[k]]] = 0
-        whole = whole and reached == n
-    escaped[task] = not whole and _escapes(out[low:high], begins, others, there, no_edge)
-    farthest[task] = most
+        rows[k - low, vertices[starts[k]]] = 0
+    escaped[task] = not whole and _escapes(rows, begins, others, there, no_edge)
+    farthest[task] = max(np.float64(most), -np.float64(least))
 
 
 @inner(cache=True)
-def _ascend(cells, nodes, above, x, start, number, no_edge):
-    """Fill the distances from one vertex to those of its supernode and of all supernodes above."""
-    x[start] = 0
-    while number >= 0:
-        node = nodes[number]
-        front, first, closed, size = front_of(cells, node), node[FIRST], node[CLOSED], node[SIZE]
-        best = np.full(node[SIDE], no_edge, x.dtype)
-        for i in range(size):
-            before = x[first + i]
-            if before < no_edge:
-                row = front[i]
-                for j in range(len(best)):
-                    via = x.dtype.type(before + row[j])
-                    best[j] = via if via < best[j] else best[j]
-        for i in range(size):  # here and below, an assignment of arrays would take seconds to compile
-            x[first + i] = best[i]
-        for k in range(node[DEPTH]):
-            rank = above[node[ABOVE] + k]
-            x[rank] = min(x[rank], best[closed + k])
-        number = node[PARENT]
+def _ascend(cells, nodes, above, x, numbers, no_edge, block):
+    """Lower the distances in all columns of x by paths from the supernodes of their sources upwards."""
+    marked, columns = np.zeros(len(nodes), np.bool_), x.shape[1]
+    for number in numbers:
+        while number >= 0 and not marked[number]:
+            marked[number] = True
+            number = nodes[number, PARENT]
+    for number in range(len(nodes)):
+        if marked[number]:
+            node = nodes[number]
+            first, size, closed = node[FIRST], node[SIZE], node[CLOSED]
+            strips, found = np.empty((1, closed * columns), x.dtype), np.empty((node[SIDE], columns), x.dtype)
+            strips[:], found[:] = no_edge, no_edge
+            for i in range(size):
+                _pack_row(strips, i, closed, x, first + i, block)
+            relax(found, 0, 0, front_of(cells, node), 0, 0, strips, closed + node[DEPTH], closed, columns, block, 0)
+            for i in range(size):
+                _lower(x, first + i, found, i)
+            for place in range(node[DEPTH]):
+                _lower(x, above[node[ABOVE] + place], found, closed + place)
 
 
 @inner(cache=True)
-def _descend(cells, nodes, above, x, no_edge, width):
-    """Lower the distances in all rows of x by paths through the vertices above each supernode, from the root down."""
-    rows = len(x)
+def _descend(cells, nodes, above, x, no_edge, block):
+    """Lower the distances in all columns of x by paths through the vertices above each supernode, from the root down.
+
+    Rows of x past a supernode, up to a multiple of ROWS, are those of a finished one: no edge leads there from the padding.
+    """
+    columns = x.shape[1]
     for number in range(len(nodes) - 1, -1, -1):
         node = nodes[number]
-        front, first, size = front_of(cells, node), node[FIRST], node[SIZE]
         depth = node[DEPTH] + node[DEPTH] % 2
         if depth:
-            wide = width if size > SMALL else min(width, SMALL)
-            columns = (size + wide - 1) // wide * wide
-            legs, block = np.full((rows, depth), no_edge, x.dtype), np.full((rows, columns), no_edge, x.dtype)
             strips = np.empty((1, depth * columns), x.dtype)
-            over = above[node[ABOVE] : node[ABOVE] + node[DEPTH]]
-            pack(strips, front, node[CLOSED], 0, depth, columns, wide)
-            for k in range(rows):
-                row, leg = x[k], legs[k]
-                for place in range(len(over)):
-                    leg[place] = row[over[place]]
-                for i in range(size):
-                    block[k, i] = row[first + i]
-            relax(block, 0, 0, legs, 0, 0, strips, rows, depth, columns, wide, 0)
-            for k in range(rows):
-                for i in range(size):
-                    x[k, first + i] = block[k, i]
+            strips[:] = no_edge  # the last row, if the depth is odd
+            for place in range(node[DEPTH]):
+                _pack_row(strips, place, depth, x, above[node[ABOVE] + place], block)
+            relax(x, node[FIRST], 0, front_of(cells, node), 0, node[CLOSED], strips, node[SIZE], depth, columns, block, 0)
+
+
+@inner(cache=True)
+def _pack_row(strips, place, depth, x, rank, block):
+    for begin in range(0, x.shape[1], block):
+        copy_cells(strips, 0, begin * depth + place * block, x, rank, begin, block)  # pyright: ignore[reportCallIssue]
+
+
+@inner(cache=True)
+def _lower(x, rank, found, i):
+    for column in range(x.shape[1]):
+        x[rank, column] = min(x[rank, column], found[i, column])
 
 
 @inner(cache=True)
