@@ -53,7 +53,7 @@ class Action(Binding):
     shows: bool = False  # changes nothing, so that a read-only dashboard has it
     belongs: Callable[[Any], object] = bool  # False for a view without this action, whose help omits it
     place: str = ""  # the only screen that has it; other screens name its key after the key of that screen
-    deliberate: bool = False  # starts or ends something: a letter within a typed word does not trigger it
+    deliberate: bool = False  # no key of a typed word triggers it
     title_now: Callable[[Any], str] | None = None  # the footer's title, if it depends on the state of the screen
 
 

@@ -315,11 +315,14 @@ async def test_keys_wait_for_widgets_and_dialogs(dashboard: FwtuiApp, live: Fake
         await burst(pilot, ["question_mark"])
         assert isinstance(dashboard.screen, HelpScreen)
         await press(pilot, "escape")
-        monkeypatch.setattr(input_queue, "ROW_SECONDS", 60.0)
-        await burst(pilot, [*"gpr"])
-        assert (live.started, view_of(dashboard).paused) == ([], False) and "part of a typed word" in screen_text(dashboard)
-        await press(pilot, "escape", "r")
-        assert len(live.started) == 1
+        for name in ("ROW_SECONDS", "WAIT_SECONDS"):
+            monkeypatch.setattr(input_queue, name, 60.0)
+        for typed in ("gpr", "rug", "gpu7", "r4096"):
+            await burst(pilot, typed)
+            assert (live.started, view_of(dashboard).paused) == ([], False) and "part of a typed word" in screen_text(dashboard)
+            await press(pilot, "escape")
+        await burst(pilot, [*"grr", "escape"])
+        assert len(live.started) == 1, "it is repeated after the message, and no word follows"
 
 
 async def test_an_open_list_searches_letters_and_leaves_digits_and_capitals_to_the_screen(dashboard: FwtuiApp) -> None:

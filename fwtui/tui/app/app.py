@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from textual import constants
 from textual.actions import ActionParseResult, parse
-from textual.app import ComposeResult, ScreenStackError
+from textual.app import App, ComposeResult, ScreenStackError
 from textual.await_complete import AwaitComplete
 from textual.command import CommandList, CommandPalette
 from textual.content import Content
@@ -19,6 +19,7 @@ from textual.driver import Driver
 from textual.events import Event, Resize
 from textual.filter import LineFilter
 from textual.geometry import Size
+from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 
@@ -114,7 +115,7 @@ class FwtuiApp(Survivor):
         self._last_resort = last_resort
         self._lesson = lesson
         self.views = ViewStack(self, place, read_only)
-        self.inputs = InputQueue(self, super().on_event)
+        self.inputs = InputQueue(self, super().on_event, self.show_message)
         self.pace = RefreshRate(self, self.tick)
         self.painted = False
         self.failure = ""  # one sentence about the error that ended the program
@@ -268,7 +269,7 @@ class FwtuiApp(Survivor):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """Run an action; show the reason if it is unavailable or the dashboard is read-only; ignore a key within a typed word.
+        """Run an action; show the reason if it is unavailable or the dashboard is read-only; ignore keys of a typed word.
 
         Textual 8.2 fails to page a list that has no layout yet; here the key does nothing
         (tests/ui/test_robust.py, test_keys_page_a_list_before_and_after_its_layout).
@@ -283,18 +284,21 @@ class FwtuiApp(Survivor):
         if self.read_only and target is not None and not is_read_only(type(target), name, parameters):
             self.show_message(READ_ONLY)
             return False
-        row = actions.table(type(target)).get((name, parameters)) if isinstance(target, Frame) else None
-        if row is not None and row.deliberate and self.inputs.in_row:
-            self.show_message(f"{row.description}: the key was part of a typed word; press it again")
-            return True
-        try:
-            done = await super().run_action(action, default_namespace, namespaces)
-        except ScreenStackError:  # a key after the last screen was closed
-            return True
-        if not done and isinstance(target, Frame) and (reason := target.rows.unavailable(name, parameters)):
-            target.show_message(reason)
-        self.pace.adapt(self._going)  # refresh at once at the rate of the new activity
-        return done
+        run = partial(super().run_action, action, default_namespace, namespaces)
+
+        async def act() -> bool:
+            try:
+                done = await run()
+            except ScreenStackError:  # a key after the last screen was closed
+                return True
+            if not done and isinstance(target, Frame) and (reason := target.rows.unavailable(name, parameters)):
+                target.show_message(reason)
+            self.pace.adapt(self._going)  # refresh at once at the rate of the new activity
+            return done
+
+        row = actions.table(type(target)).get((name, parameters)) if isinstance(target, App | Screen) else None
+        can = row is not None and row.deliberate and target is not None and target.check_action(name, parameters)
+        return True if row is not None and can and self.inputs.holds(row.description, act) else await act()
 
     def on_session_wanted(self, event: SessionWanted) -> None:
         self.call_later(self._bring if event.compare else self.open, event.path)

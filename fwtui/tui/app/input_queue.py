@@ -6,19 +6,31 @@ import math
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from textual.app import App
 from textual.events import Event, InputEvent, Key, MouseDown, MouseEvent, MouseScrollDown, MouseScrollUp, Paste
 from textual.message import Message
 from textual.message_pump import MessagePump
 from textual.screen import Screen
+from textual.timer import Timer
 
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.palette import searched
 
-ROW_SECONDS = 0.25  # between two letters of a word that is typed
+ROW_SECONDS = 0.5  # between two keys of a word that is typed
+WAIT_SECONDS = 0.25  # for which the action of a letter waits for the next letter of a word
 KEY_STUCK_AFTER = 5.0  # seconds after which the next input no longer waits for an attached widget
+IN_WORD = ": the key was part of a typed word; press it again"
+Act = Callable[[], Awaitable[object]]
+
+
+class HeldAction(NamedTuple):
+    """The action of a letter, until it is certain that the letter does not begin a word."""
+
+    title: str
+    act: Act
+    timer: Timer
 
 
 class Handled(Message):
@@ -37,10 +49,11 @@ class InputQueue:
     test_queued_keys_go_to_the_widget_that_earlier_keys_focused).
     """
 
-    def __init__(self, app: App[Any], deliver: Callable[[Event], Awaitable[None]]):
-        """`deliver` passes an event to the focused widget."""
+    def __init__(self, app: App[Any], deliver: Callable[[Event], Awaitable[None]], show: Callable[[str], None]):
+        """`deliver` passes an event to the focused widget; `show` shows a message."""
         self._app = app
         self._deliver = deliver
+        self._show = show
         self._inputs: deque[Event] = deque()  # the first one is being handled
         self._awaited: MessagePump = app  # receiver of the first input
         self._sent = False  # False while the first input waits for a screen to open
@@ -48,21 +61,53 @@ class InputQueue:
         self.stuck: MessagePump | None = None  # did not handle an input in time; the queue ignores it until it does
         self.key_since = 0.0
         self._answered = 0.0  # time at which the last dialog closed
-        self._letter_at = -math.inf  # time of the last key if it was a letter
-        self._in_row: Event | None = None  # the last key if it followed a letter within ROW_SECONDS
+        self._row = 0  # number of keys in a row that began with a letter
+        self._key_at = -math.inf  # time of the last key
+        self._in_word: Event | None = None  # the last key if it continues a typed word
+        self._refused = ""  # the last key if its action was refused as part of a word
+        self._held: HeldAction | None = None
 
     def __len__(self) -> int:
-        return len(self._inputs)
+        return len(self._inputs) + (self._held is not None)
 
-    @property
-    def in_row(self) -> bool:
-        """True if the present key is part of a typed word: it followed a letter within ROW_SECONDS."""
-        return self._in_row is not None and bool(self._inputs) and self._inputs[0] is self._in_row
+    def holds(self, title: str, act: Act) -> bool:
+        """Return False if the action of the present key may run now.
 
-    def _note_letter(self, event: Key) -> None:
-        character = event.character or ""
-        self._in_row = event if character.isalnum() and event.time - self._letter_at < ROW_SECONDS else None
-        self._letter_at = event.time if character.isalpha() else -math.inf
+        A letter's action runs after WAIT_SECONDS, or before the next key, unless that continues a word. A key within a typed
+        word has no effect, unless it is repeated after the message.
+        """
+        key = self._inputs[0] if self._inputs else None
+        if not isinstance(key, Key) or not key.is_printable:
+            return False
+        if key is self._in_word:
+            self._refused = key.key
+            self._show(f"{title}{IN_WORD}")
+        elif (key.character or "").isalpha():
+            self._held = HeldAction(title, act, self._app.set_timer(WAIT_SECONDS, self._perform_held))
+            self._show(f"{title}…")
+        return self._held is not None or key is self._in_word
+
+    async def _perform_held(self) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            held.timer.stop()
+            await held.act()
+
+    async def _note_key(self, key: Key) -> None:
+        """Note if the key continues a typed word: a letter after a letter, or a digit after two letters or a held action.
+
+        The held action of the word's first letter is then dropped.
+        """
+        character, held, refused, self._refused = key.character or "", self._held, self._refused, ""
+        continues = self._row > 0 and key.is_printable and key.time - self._key_at < ROW_SECONDS
+        self._row, self._key_at = (self._row + 1 if continues else int(character.isalpha())), key.time
+        in_word = self._row > 1 and (character.isalpha() or held is not None or self._row > 2)
+        if held is not None and in_word and character.isalnum():
+            held.timer.stop()
+            self._held = None
+            self._app.call_later(self._show, f"{held.title}{IN_WORD}")  # the action of this key may remove messages
+        await self._perform_held()
+        self._in_word = key if in_word and key.key != refused else None
 
     async def take(self, event: Event) -> None:
         unqueued = isinstance(event, MouseEvent) and not self._inputs
@@ -102,7 +147,7 @@ class InputQueue:
         self._awaited = focused or screen if self._sent else screen
         if self._sent:
             if isinstance(first, Key):
-                self._note_letter(first)
+                await self._note_key(first)
             self._let_scroll(first)
             await self._send(first)
         if not self._awaited.post_message(Handled(first)):

@@ -98,7 +98,15 @@ class LadderScreen(Dialog):
         look("down", "walk(-1)", "Down", "a rung down", id="climb.down"),
         look("v", "other", "View", "the recorded ladder, or the ladder of this machine", id="climb.other"),
         *(
-            look(key, f"take('{key}')", title, "the action described at this rung", id=f"climb.{key}", key_display=shown)
+            look(
+                key,
+                f"take('{key}')",
+                title,
+                "the action described at this rung",
+                id=f"climb.{key}",
+                key_display=shown,
+                deliberate=True,
+            )
             for key, (shown, title) in OFFERED.items()
         ),
     ]

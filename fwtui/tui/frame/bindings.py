@@ -82,7 +82,8 @@ CURSOR = look("x", "cursor", "Cursor", "a cursor in the chart that the arrows mo
 LIMITS = hidden(
     "D", "limits", "Peak rates", "measure the device's peak rates (20 s)", is_busy, belongs=live, place="explain", deliberate=True
 )
-COUNTERS = hidden_look("h", "counters", "Counters", "hardware counters of the run, from a profile by ncu", place="explain")
+_counters = "hardware counters of the run, from a profile by ncu"
+COUNTERS = hidden_look("h", "counters", "Counters", _counters, place="explain", deliberate=True)
 CLIMB = look("C", "climb", "Ladder", "the kernels from the slowest to the fastest", place=COMPARE)
 COURSE = look("t", "course", "Course", "the course, up to the fastest kernel; on and off", id="learn.course", place="learn")
 
@@ -142,9 +143,10 @@ SHARED = (
 
 # alt+digit also works in a field that accepts digits: terminals send an escape before the digit, macOS another character
 TO_PLACES = tuple(
-    hidden_look(keys, f"place('{place.name}')", place.title, place.tooltip, id=f"place.{place.name}", key_display=place.key)
+    hidden_look(keys, f"place('{place.name}')", place.title, place.tooltip, id=f"place.{place.name}", **more)
     for place in PLACES
     for keys in (f"{place.key},alt+{place.key},{key_name(place.alternative)}",)
+    for more in ({"key_display": place.key, "deliberate": True},)
 )
 ELSEWHERE = (*TO_PLACES, *COMMON, LIMITS, COUNTERS, CLIMB, COURSE)
 NEXT_FIELD = hidden_look("tab", "app.focus_next", "Next", "to the next field; shift+tab: to the previous one", id="field.next")

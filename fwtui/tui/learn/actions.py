@@ -27,6 +27,8 @@ def _cannot_run(screen: Any) -> str | None:
 
 
 _not_now = first_reason(_no_course, bindings.is_busy, _cannot_run)
+_run_here = "run this step's kernel here; without a GPU, in the simulator"
+_verify = "run the compiled kernel on this graph and compare every step"
 _stepped = partial(bound, unavailable=_no_matrix, shows=True)
 _changed = partial(hidden, unavailable=_no_matrix, shows=True)
 
@@ -34,7 +36,7 @@ BINDINGS = (
     bindings.COURSE,
     look(")", "lesson(1)", "Next step", "the next step of the course", _not_begun, "learn.next"),
     hidden_look("(", "lesson(-1)", "Previous step", "the previous step of the course", _not_begun, "learn.before"),
-    bound("r", "run_here", "Run here", "run this step's kernel here; without a GPU, in the simulator", _not_now, "learn.run"),
+    bound("r", "run_here", "Run here", _run_here, _not_now, "learn.run", deliberate=True),
     _stepped(".", "by('step', 1)", "Step", "the next step", id="learn.step"),
     _changed("comma", "by('step', -1)", "Step back", "the previous step", id="learn.step.back"),
     _stepped(":", "by('k', 1)", "k on", "the next k", id="learn.on"),
@@ -50,7 +52,7 @@ BINDINGS = (
     _changed("F", "another", "New graph", "another graph of this size", id="learn.another"),
     _changed("k", "kernel(1)", "Kernel", "the next kernel of the ladder", id="learn.kernel"),
     _changed("K", "kernel(-1)", "Previous kernel", "the previous kernel of the ladder", id="learn.kernel.before"),
-    bound("V", "compare", "Verify", "run the compiled kernel on this graph and compare every step", _no_matrix, "learn.verify"),
+    bound("V", "compare", "Verify", _verify, _no_matrix, "learn.verify", deliberate=True),
     replace(bindings.MOTION, unavailable=first_reason(_no_matrix, _no_picture)),
     bindings.CANCEL,
     replace(bindings.RECORD, show=False),

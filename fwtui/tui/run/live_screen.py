@@ -89,7 +89,7 @@ class RunScreen(SessionScreen):
         BASELINE,
         SORT,
         FILTER,
-        hidden("W", "watch", "Watch", "check and benchmark your kernel on every save"),
+        hidden("W", "watch", "Watch", "check and benchmark your kernel on every save", deliberate=True),
     ]
 
     def __init__(self, view: View):

@@ -210,7 +210,7 @@ class LiveSweepScreen(SweepScreen):
             "r,ctrl+r", "run", "Sweep", "run the form; finished runs are not repeated", bindings.is_busy, "sweep", deliberate=True
         ),
         *LOOKS,
-        hidden("f", "around", "From run", "copy the shown run into the form", bindings.no_run, "sweep.around"),
+        hidden("f", "around", "From run", "copy the shown run into the form", bindings.no_run, "sweep.around", deliberate=True),
         bound("e", "edit", "Edit", "go to the form's first field; on a narrow screen open the form", id="sweep.edit"),
         *bindings.SHARED,
     ]
