@@ -83,6 +83,7 @@ class Live:
         self._counting: CounterProfile | None = None
         self._profile = profile
         self._request: requests.Work | None = None  # the request that the worker has not finished
+        self._queued: requests.RunRequest | None = None  # the run that starts after the measurement of peak rates
         self._next_run = 1
         self._limited: set[DeviceId] = set()  # devices whose peak rates are in the model
         self._kill_at: float | None = None
@@ -121,9 +122,10 @@ class Live:
     def start(self, experiment: Settled, brief: bool = False) -> int:
         """Start a run and return its id. Raises Refused if another run is in progress.
 
-        `brief`: only its median time, without instrumented repetitions.
+        While peak rates are measured, the run starts afterwards. `brief`: only its median time, without instrumented repetitions.
         """
-        self._refuse_if_busy()
+        if not isinstance(self._request, requests.ProbeRequest) or self._queued is not None:
+            self._refuse_if_busy()
         device = experiment.runs_on
         if gpus := experiment.gpus:
             self._take(self.sampling.follow(gpus))
@@ -132,10 +134,15 @@ class Live:
         run = self._next_run
         self._next_run += 1
         self.experiments[run] = sharing(experiment, self.experiments.get(run - 1))
-        request = requests.RunRequest(run, experiment, brief, path_of(experiment.kernel), self.record_source)
-        self._send_request(request, device, experiment.devices)
-        self.warp_sampling.prepare_for(request)
+        self._queued = requests.RunRequest(run, experiment, brief, path_of(experiment.kernel), self.record_source)
+        self._start_queued()
         return run
+
+    def _start_queued(self) -> None:
+        if self._queued is not None and self._request is None:
+            request, self._queued = self._queued, None
+            self._send_request(request, request.experiment.runs_on, request.experiment.devices)
+            self.warp_sampling.prepare_for(request)
 
     def send_limits(self, device: DeviceId) -> bool:
         """Send this device's cached peak rates, if any; return True if the model has them."""
@@ -182,7 +189,7 @@ class Live:
             return
         if isinstance(self._request, requests.ProbeRequest):
             self.worker.close()
-            self._request = None
+            self._request = self._queued = None
         else:
             worker.send(requests.CancelRequest(self._request.run))
             self._kill_at = time.monotonic() + self._cancel_grace
@@ -268,6 +275,10 @@ class Live:
         if self.worker.child is not None and self.worker.child.workers:
             self.sampling.measures(self.worker.child.workers)
         self._watch_worker()
+        try:
+            self._start_queued()
+        except StartError as error:
+            self.emit(events.Notice(t=self.now, level="error", text=str(error)))
         for event in filter(None, (self.sampling.died(self.now), self.warp_sampling.over())):
             self.emit(msgspec.structs.replace(event, t=self.now))
         return count
@@ -287,7 +298,7 @@ class Live:
             self._counting = None
         for supervised in self._supervised:
             self._take(supervised.close(grace=max(0.0, deadline - time.monotonic())))
-        request, self._request = self._request, None
+        request, self._request, self._queued = self._request, None, None
         self._send_end(request, "the session ended")
         self.stop_recording(reason)
         keeper, self.keeper = self.keeper, None
@@ -313,7 +324,8 @@ class Live:
             raise Refused(f"the warps of run {self.warp_sampling.run} are being sampled; cancel that or wait for its end")
         match self._request:
             case requests.ProbeRequest():
-                raise Refused("the peak rate is still being measured; cancel that or wait for its end")
+                then = f", and run {self._queued.run} starts afterwards" if self._queued is not None else ""
+                raise Refused(f"the peak rate is still being measured{then}; cancel that or wait for its end")
             case requests.AnswerRequest(run=run):
                 raise Refused(f"the distances of run {run} are being summarised; cancel that or wait for its end")
             case requests.RunRequest(run=run):

@@ -116,6 +116,8 @@ FAR = 10**6  # greater than every number of rows or columns
 ACROSS = (
     move("right", "arrow(0, 1)", "Right", "to the next value", "arrow.right"),
     move("left", "arrow(0, -1)", "Left", "to the previous value", "arrow.left"),
+)
+ENDS = (
     move("home", f"arrow(0, {-FAR})", "First", "to the first value", "arrow.first"),
     move("end", f"arrow(0, {FAR})", "Last", "to the last value", "arrow.last"),
 )
@@ -127,7 +129,7 @@ CHOOSE = move("enter", "choose", "Choose", "the value under the cursor", "arrow.
 
 
 class Arrowed:
-    """Mixin for a widget that takes the arrow keys, Home and End while it has the focus; they do not move a recording then."""
+    """Mixin for a widget with a cursor; the keys that it binds do not move a recording while it has the focus."""
 
     def action_arrow(self, rows: int, columns: int) -> None:
         """Move the cursor by that much, or to the end if that is nearer."""

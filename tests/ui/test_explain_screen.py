@@ -273,7 +273,10 @@ async def test_an_idle_minute_offers_to_measure_peak_rates_and_a_key_does(live: 
         assert "measuring the peak rates of this CPU" in await shown(pilot, "D")
         app.tick()
         assert "measuring the peak rates of this CPU: 1 of " in await shown(pilot)
+        assert "run 2 starts after the measurement; c cancels both" in await shown(pilot, "1", "r")
+        live.pace = 1000
         app.tick()
+        await press(pilot, "4")
         text = await shown(pilot)
         assert "not measured" not in text and "measuring what" not in text and not live.busy
 

@@ -106,7 +106,7 @@ async def test_a_sweep_fills_the_map_and_says_what_is_fastest(app: FwtuiApp, liv
         assert "time ~ n^" not in shown, "four sizes far from a line have no exponent"
         assert "5.00 G" in shown and "2.00 G" in shown
         assert live.model.markers[-1].text.startswith("sweep kernel tiled-cpu x n 64,128,256,512")
-        shown = await go(pilot, "home", "right")
+        shown = await go(pilot, *["left"] * 3, "right")
         assert "n 128 · tile 32: run" in shown and "of the best" in shown
         heat = app.screen.query_one(HeatMap)
         await pilot.click(HeatMap, offset=(8 + 2 * 10 + 4, 3))
@@ -114,7 +114,7 @@ async def test_a_sweep_fills_the_map_and_says_what_is_fastest(app: FwtuiApp, liv
         shown = await go(pilot, "z", ticks=1)
         assert "n 512" in shown and "tile        16        32" in shown
         assert "26.8 ms" in await go(pilot, "U", ticks=1) and "100 %" in await go(pilot, "U", ticks=1)
-        await proceed(pilot, "z", "home", "right")
+        await proceed(pilot, "z", *["left"] * 3, "right")
         square = heat.square
         assert square is not None and square.run is not None and (square.run.n, square.run.experiment.tile) == (128, 64)
         await proceed(pilot, "enter", ticks=1)

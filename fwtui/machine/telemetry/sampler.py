@@ -29,7 +29,6 @@ from fwtui.stream.requests import Hardware
 
 MAX_OF_INTERVAL = 0.2  # share of the interval that a sample may take
 SLOWEST = 1.0  # seconds between samples when they are expensive
-NEWS_EVERY = 30.0  # minimum seconds between two messages about the rate
 MIN_WINDOW = 0.05  # seconds; below this, CPU time is too coarse to divide by
 CLOCK_EVERY = 1.0  # seconds; on many cores the call is slow
 LOST = "the GPU has fallen off the bus; telemetry continues for the host only; reboot to get the GPU back"
@@ -40,11 +39,8 @@ class SamplingPace:
     """The interval between samples: doubled while a sample takes too much of it, halved again when samples are cheap."""
 
     def __init__(self, hz: float) -> None:
-        self._hz = hz
         self.fastest = 1 / hz
         self.interval = self.fastest
-        self._said_slow = False
-        self._said_at = -NEWS_EVERY
 
     def after(self, cost: float) -> float:
         """Return the seconds from the start of a sample that took `cost` seconds to the start of the next one."""
@@ -53,16 +49,6 @@ class SamplingPace:
         elif cost < MAX_OF_INTERVAL * self.interval / 4:  # cheap even at twice the rate, with a margin
             self.interval = max(self.fastest, self.interval / 2)
         return self.interval
-
-    def news(self, cost: float, now: float) -> tuple[str, str]:
-        """Return a message and its level if the rate has dropped below the requested one or has recovered; mostly empty."""
-        slow = self.interval > self.fastest
-        if slow == self._said_slow or now - self._said_at < NEWS_EVERY:
-            return "", ""
-        self._said_slow, self._said_at = slow, now
-        if not slow:
-            return f"telemetry is back to its full rate: {self._hz:g} samples per second", "info"
-        return f"fewer telemetry samples: one took {1000 * cost:.0f} ms, more than a fifth of the interval", "warning"
 
 
 def processor_seconds(pid: int) -> float | None:
@@ -183,9 +169,6 @@ class Sampler:
                 text = ONE_LOST.format(index) if followed else LOST
                 self._tell(events.Notice(t=self._time(self._clock()), text=text, level="error"))
             due = started + self._pace.after(cost)
-            news, level = self._pace.news(cost, started)
-            if news:
-                self._tell(events.Notice(t=self._time(started), text=news, level=level))
             self._sleep(max(0.0, due - self._clock()))
 
     def _device(self, index: int, gpu: Gpu | None, reason: str, identify: bool) -> events.Device:

@@ -10,7 +10,7 @@ from textual import events as ui
 from textual.strip import Strip
 from textual.widget import Widget
 
-from fwtui.tui.actions import ACROSS, CHOOSE, Arrowed
+from fwtui.tui.actions import ACROSS, CHOOSE, ENDS, Arrowed
 
 Piece = tuple[str, str]  # text, and the part of the chart that it belongs to: "axis", "label", "rule", "series-3", ...
 TICK_GAP = 2  # free cells between two labels
@@ -31,7 +31,7 @@ class ValueCursor(PieceWidget, Arrowed, can_focus=True):
     """A chart with a cursor on one of its values, which disappears when neither focus nor mouse is on the chart."""
 
     ALLOW_SELECT = False
-    BINDINGS: ClassVar = [*ACROSS, CHOOSE]
+    BINDINGS: ClassVar = [*ACROSS, *ENDS, CHOOSE]
 
     def point(self, x: int, y: int) -> None:
         """Put the cursor on the value that is nearest to a cell of the content."""

@@ -18,7 +18,7 @@ from fwtui.analysis.phase_table import phase_rows, roofs_of
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.events import RunStarted
 from fwtui.stream.run import Run, of_phase
-from fwtui.tui.actions import ACROSS, CHOOSE, first_reason, hidden, hidden_look, look, require
+from fwtui.tui.actions import ACROSS, CHOOSE, ENDS, first_reason, hidden, hidden_look, look, require
 from fwtui.tui.background import ladder_for
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.explain import roofline
@@ -140,7 +140,7 @@ class ExplainScreen(Frame):
         ("per cycle", "relaxations per cycle of a busy core, and the measured peak"),
         ("◀ matrix", "the nearest cache that holds the matrix; bandwidths are measured by updating cells in place"),
     )
-    MOVES: ClassVar = ("In charts ({key[cursor]})", (*ACROSS, CHOOSE))
+    MOVES: ClassVar = ("In charts ({key[cursor]})", (*ACROSS, *ENDS, CHOOSE))
     BINDINGS: ClassVar = [
         look("v", "panel", "View", "enlarge the next panel; after the last one, show all", bindings.no_run, "explain.view"),
         bindings.CURSOR,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.widgets import Input, OptionList, Select
 
-from fwtui.tui.actions import Action, Arrowed, bound, first_reason, hidden, hidden_look, key_name, look, require
+from fwtui.tui.actions import Action, Arrowed, bound, first_reason, hidden, hidden_look, key_name, look, require, rows_of
 from fwtui.tui.frame.places import COMPARE, PLACES
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ live, recorded, over_another = attrgetter("source"), attrgetter("playback"), att
 is_busy = require(lambda screen: not screen.view.busy, "something is running; {key[cancel]} cancels it")
 is_presented = require(lambda screen: not screen.view.presenting, "cue cards are presented; {key[back]} leaves them")
 no_run = require(lambda screen: screen.view.run is not None, "no run has started yet")
+cannot_run = require(lambda screen: screen.view.accepts_run, "something is running; {key[cancel]} cancels it")
 # only runs that this session started can be measured further
 not_started_here = first_reason(
     no_run,
@@ -36,10 +37,7 @@ _not_recorded = require(attrgetter("view.recorder"), "a marker needs a recording
 _nothing_to_point_at = require(
     lambda screen: any(isinstance(widget, Arrowed) for widget in screen.focus_chain), "no chart or list here has a cursor"
 )
-# lists and fields use these keys, and an open list of choices scrolls its own pages
-_arrows_taken = require(
-    lambda screen: screen.view.presenting or not isinstance(screen.focused, Arrowed | Input | OptionList | Select), ""
-)
+# an open list of choices scrolls its own pages
 _no_panel = require(
     lambda screen: screen.view.presenting or (screen.panel() is not None and not isinstance(screen.focused, OptionList)), ""
 )
@@ -67,8 +65,13 @@ _played = partial(look, belongs=recorded)
 _moved = partial(hidden_look, belongs=recorded)
 
 
-def _arrow(keys: str, action: str, title: str, tooltip: str, id: str, **more: bool) -> Action:
-    return _moved(keys, action, title, tooltip, _arrows_taken, id, priority=True, **more)
+def _arrow(key: str, action: str, title: str, tooltip: str, id: str) -> Action:
+    def is_free(screen: Any) -> bool:
+        """Return False if a field, a list of choices or a cursor has the focus and uses the key."""
+        taken = isinstance(screen.focused, Input | OptionList | Select)
+        return screen.view.presenting or not (taken or any(row.key == key for row in rows_of(type(screen.focused))))
+
+    return _moved(key, action, title, tooltip, require(is_free, ""), id, priority=True)
 
 
 CANCEL = bound("c", "cancel", "Cancel", "cancel the run before its next step", _is_idle, belongs=live, deliberate=True)

@@ -181,8 +181,7 @@ class Frame(PlaceScreen):
             for line in self._transport:
                 line.show(position)
         self.sight.rest_focus(self.view.presenting)
-        if (message := self.view.measuring) and (self.view.notice is None or self.view.notice.text != message):
-            self.view.notice = LogEntry(self.model.t, message, "info")
+        self.view.show_progress()
         self.set_class(self.look.presenter, "-presenter")
         self.set_class(self.view.presenting, "-presenting")
         self.set_class(self.look.details, DETAILED)

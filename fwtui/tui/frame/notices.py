@@ -42,9 +42,9 @@ def entries(model: Model) -> list[LogEntry]:
     return list(merge(notices, markers, runs, key=lambda entry: entry.t))
 
 
-def latest(model: Model, warnings: bool = True) -> LogEntry | None:
-    """Return the last entry of the log without building all of it; `warnings` includes warnings."""
-    last = [LogEntry(n.t, n.text, n.level) for n in model.log[-1:] if warnings or n.level != "warning"]
+def latest(model: Model, live: bool = True) -> LogEntry | None:
+    """Return the last entry of the log without building all of it; without `live` no notice but an error."""
+    last = [LogEntry(n.t, n.text, n.level) for n in model.log[-1:] if live or n.level == "error"]
     last += [_of_marker(m) for m in model.markers[-1:]]
     if model.run is not None:
         last += _of_run(model.run)[-1:]

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fwtui.tui.widgets.ladder_chart import LadderData
 
 UNITS = {"cpu": "CPU", "cuda": "GPU"}
+ANSWER_SECONDS = 4.0
 
 
 class LiveSession(RunSession, Protocol):
@@ -84,6 +85,7 @@ class View:
     own_files: tuple[str, ...] = ()  # chosen user kernel files, the last one first
     step: str = ""  # name of the last open step of the course
     limits_device: DeviceId | None = None  # the device whose peak rates are being measured
+    _progress: str = ""  # the last message about that measurement
     ladder: Model | None = None  # the recorded ladder, once it has been read (fwtui.tui.background)
     ladder_data: LadderData | None = None  # data of a live session's ladders, once they have been read
     started_reads: set[str] = field(default_factory=set)  # fields whose reading has started
@@ -173,6 +175,11 @@ class View:
         return run.device
 
     @property
+    def accepts_run(self) -> bool:
+        """True if nothing is active except a measurement of peak rates, after which a run can start."""
+        return not self.busy or self.limits_device is not None
+
+    @property
     def measuring(self) -> str:
         """The progress of measuring peak rates; at its end, for one call, the result; otherwise empty."""
         device, source = self.limits_device, self.source
@@ -190,12 +197,21 @@ class View:
         best = max((form.relaxations_per_second or 0.0 for form in limits.forms), default=0.0)
         return f"peak rate of this {unit}: {units.rate(best)}; rates are now shown as % of the peak of their data type"
 
+    def show_progress(self) -> None:
+        """Show the progress of measuring peak rates, but the answer to a key for ANSWER_SECONDS before."""
+        message, notice = self.measuring, self.notice
+        measures, now = self.limits_device is not None, self.source.now if self.source is not None else 0.0
+        answered = measures and notice is not None and notice.text != self._progress and now < notice.t + ANSWER_SECONDS
+        if message and not answered and (notice is None or notice.text != message):
+            self.notice, self._progress = LogEntry(self.model.t, message), message
+
     def measure_limits(self, device: DeviceId) -> str:
         """Start measuring the peak rates of a device, and return a message. Raises Refused."""
         assert self.source is not None
         self.source.measure_limits(device)
         self.limits_device = device
-        return self.measuring
+        self._progress = self.measuring
+        return self._progress
 
     def name(self, title: str) -> str:
         """Save the live session as a recording with that title, and return a message. Raises Refused."""
@@ -263,7 +279,7 @@ class View:
     @property
     def latest(self) -> LogEntry | None:
         """The entry of the log line: the last message of a screen, or a newer entry of the log."""
-        last = notices.latest(self.model, warnings=self.playback is None)  # warnings of a recording concern its author
+        last = notices.latest(self.model, live=self.playback is None)  # other notices of a recording concern its author
         return self.notice if self.notice is not None and (last is None or last.t <= self.notice.t) else last
 
     @property

@@ -66,7 +66,7 @@ class DistanceGrid(ScrollView, GridCursor, can_focus=True):
     DistanceGrid .grid--head { color: $text-muted; }
     """
     COMPONENT_CLASSES: ClassVar = {f"grid--{part}" for part in PARTS}
-    BINDINGS: ClassVar = [*DOWN, *ACROSS[:2]]
+    BINDINGS: ClassVar = [*DOWN, *ACROSS]
 
     def __init__(self, stepping: Stepping, marked: Callable[[], None]):
         """Call `marked` when the cursor moves."""

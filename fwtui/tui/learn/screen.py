@@ -69,7 +69,7 @@ class LearnScreen(Frame):
         ("course", "steps from one core to the fastest kernel; each asks a question that a recorded run answers"),
         ("recorded, here", "the result of the run in the session file, and the result on this machine"),
     )
-    MOVES = ("The matrix", (*DOWN, *ACROSS[:2]))
+    MOVES = ("The matrix", (*DOWN, *ACROSS))
     BINDINGS: ClassVar = [*actions.BINDINGS]
 
     def __init__(self, view: View):

@@ -20,7 +20,7 @@ from fwtui.analysis import answers
 from fwtui.common import units
 from fwtui.stream import events
 from fwtui.stream.run import Run
-from fwtui.tui.actions import ACROSS, DOWN
+from fwtui.tui.actions import ACROSS, DOWN, ENDS
 from fwtui.tui.charts.base import GridCursor
 from fwtui.tui.frame.dialogs import DefinitionList
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, line
@@ -46,7 +46,7 @@ class DistanceMap(GridCursor, Widget, can_focus=True):
     DistanceMap .heat--label { color: $text-muted; }
     """
     COMPONENT_CLASSES: ClassVar = {f"heat--{part}" for part in ("far", "cursor", "label")}
-    BINDINGS: ClassVar = [*DOWN, *ACROSS]
+    BINDINGS: ClassVar = [*DOWN, *ACROSS, *ENDS]
 
     def __init__(self, answers_event: events.Answers, show_message: Callable[[str], None] = lambda text: None):
         """Create a map that passes the description of the block under the cursor to `show_message`, or "" without a cursor."""

@@ -49,7 +49,7 @@ IDLE = 60.0  # seconds without a key
 LONG = 1000  # cells; longer than every summary
 
 
-_cannot_repeat = first_reason(bindings.is_busy, bindings.no_run)
+_cannot_repeat = first_reason(bindings.cannot_run, bindings.no_run)
 _no_last_session = first_reason(
     require(attrgetter("view.earlier"), "no last session exists"),
     require(lambda screen: not screen.model.runs, "this session already has runs; open the last session in the list of sessions"),
@@ -73,7 +73,7 @@ class RunScreen(SessionScreen):
         (*bindings.MARKS, hidden_look("enter", "", "Show", "show the marked run; on the present run, try the next rung")),
     )
     BINDINGS: ClassVar = [
-        bound("r,ctrl+r", "run", "Run", "start the experiment of the form", bindings.is_busy, deliberate=True),
+        bound("r,ctrl+r", "run", "Run", "start the experiment of the form", bindings.cannot_run, deliberate=True),
         bindings.CANCEL,
         hidden("a", "again", "Again", "repeat the run that is shown, and put it into the form", _cannot_repeat, deliberate=True),
         NEXT_RUNG,
@@ -195,7 +195,7 @@ class RunScreen(SessionScreen):
 
     def show(self) -> None:
         busy = self.view.busy
-        self.query_one(FormPanel).allow(busy, cancel=busy)
+        self.query_one(FormPanel).allow(not self.view.accepts_run, cancel=busy)
         self.query_one(MachineFacts).follow(self.model, self.key_of("limits"))
         super().show()
         self._open_awaited(busy)
@@ -248,7 +248,8 @@ class RunScreen(SessionScreen):
             self.view.selected = None
             self.view.resume()
             self.query_one(HistoryTable).focus()
-            self.show_message(f"run {number} is starting")
+            later = f"starts after the measurement; {self.key_of('cancel')} cancels both"
+            self.show_message(f"run {number} {later if self.view.limits_device is not None else 'is starting'}")
 
     def action_again(self) -> None:
         if self.view.run is not None:

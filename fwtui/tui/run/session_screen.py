@@ -23,7 +23,7 @@ from fwtui.stream import events
 from fwtui.tui.actions import bound, first_reason, hidden_look, look, require
 from fwtui.tui.background import ladder_for
 from fwtui.tui.frame import bindings
-from fwtui.tui.frame.bindings import is_busy, is_presented, no_run
+from fwtui.tui.frame.bindings import cannot_run, is_presented, no_run
 from fwtui.tui.frame.dialogs import PromptScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.view import View
@@ -67,7 +67,7 @@ _no_answers = first_reason(
     ),
     require(attrgetter("answers_seen"), "run {screen.view.run.id} was recorded without a distance summary (fwtui run --answers)"),
 )
-_no_next_rung = first_reason(no_run, require(attrgetter("next_rung"), "no rung of the ladder is predicted to be faster"), is_busy)
+_no_next_rung = first_reason(no_run, require(attrgetter("next_rung"), "no rung of the ladder is predicted to be faster"), cannot_run)
 
 BASELINE = look("b", "baseline", "Baseline", "use the marked run as baseline; again: the first run of each graph", no_run)
 VIEW = hidden_look("v", "view", "View", "the run, or its distance summary: diameter, histogram, map", _no_answers, "run.view")

@@ -18,7 +18,7 @@ from fwtui.common import units
 from fwtui.experiment.device import DeviceId
 from fwtui.stream.events import QUANTITIES
 from fwtui.stream.run import Run
-from fwtui.tui.actions import ACROSS, CHOOSE, hidden_look, look, require
+from fwtui.tui.actions import ACROSS, CHOOSE, ENDS, hidden_look, look, require
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import CLOSES, Dialog
 from fwtui.tui.frame.frame import Frame
@@ -127,7 +127,7 @@ class TelemetryScreen(Frame):
         ("uneven", "one GPU does less than 90 % of the work of the busiest one: it waits, or has less to do"),
         ("NVLink", "traffic with other GPUs, sent plus received; one-way traffic fills at most half of the peak"),
     )
-    MOVES: ClassVar = ("In the chart ({key[cursor]})", (*ACROSS, CHOOSE))
+    MOVES: ClassVar = ("In the chart ({key[cursor]})", (*ACROSS, *ENDS, CHOOSE))
     BINDINGS: ClassVar = [
         bindings.CURSOR,
         look("Q", "tracks", "Quantities", "choose which quantities are shown", id="telemetry.series"),

@@ -142,6 +142,8 @@ CPU = replace(GPU, backend="cpu", device="a processor", forms=(FormLimit("float3
 
 def answering_probes(*told: events.Event) -> Any:
     def answer(request: Any) -> Iterable[events.Event]:
+        if isinstance(request, requests.RunRequest):
+            return [events.RunDone(t=1.0, run=request.run, outcome="done")]
         assert isinstance(request, requests.ProbeRequest) and (request.backend, request.gpu) == ("cpu", 0)
         return told
 
@@ -157,10 +159,14 @@ def test_a_live_session_measures_once_and_remembers(cache: Path) -> None:
     assert not live.send_limits(CPU.device_id)
     live.measure_limits(CPU.device_id)
     assert live.busy
-    with pytest.raises(Refused, match="the peak rate is still being measured"):
-        live.start(live.settled(Experiment(kernel="serial", n=8)))
+    settled, worker = live.settled(Experiment(kernel="serial", n=8)), cast(StubChild, live.worker.child)
+    assert live.start(settled) == 1 and len(worker.asked) == 1
+    with pytest.raises(Refused, match="the peak rate is still being measured, and run 1 starts afterwards; cancel"):
+        live.start(settled)
     live.drain()
-    assert not live.busy and live.model.measured.get(CPU.device_id) == CPU
+    assert live.busy and live.model.measured.get(CPU.device_id) == CPU and worker.asked[1].run == 1
+    live.drain()
+    assert not live.busy
     live.close()
     later = live_with()
     assert later.send_limits(CPU.device_id) and later.model.measured[CPU.device_id].forms == CPU.forms
@@ -194,9 +200,10 @@ def test_a_probe_that_dies_or_is_cancelled_leaves_an_idle_session(cache: Path) -
     live.drain()
     assert not live.busy and live.model.fault is not None and "signal 11" in live.model.fault.message
     live.measure_limits(CPU.device_id)
+    live.start(live.settled(Experiment(kernel="serial", n=8)))
     live.cancel()
     live.drain()
-    assert not live.busy and limits.load(CPU.device_id) is None
+    assert not live.busy and limits.load(CPU.device_id) is None and not live.model.runs
     live.close()
 
 
