@@ -70,6 +70,20 @@ def ladder_data_for(screen: PlaceScreen) -> LadderData | None:
     return screen.view.ladder_data
 
 
+def complete_recording(screen: PlaceScreen) -> Model | None:
+    """Return the model of the complete recording of a replay; None until it has been computed."""
+    playback = screen.view.playback
+    assert playback is not None
+
+    def read() -> Model:
+        from fwtui.sessions.library import model_of  # after the first frame
+
+        return model_of(playback.recording.session.lines)
+
+    _once(screen, "complete_recording", read)
+    return screen.view.complete_recording
+
+
 def _once(screen: PlaceScreen, name: str, read: Callable[[], object]) -> None:
     """Read that field of the view once, then update the screen; a picture waits for it."""
 

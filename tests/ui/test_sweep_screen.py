@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import scenes
-from apps import Compare, Replay, dashboard_of, screen_of
+from apps import Compare, Replay, dashboard_of, playback_of, screen_of, view_of
 from builders import model_of
 from fake_live import FakeLive
 from pressing import SIZES, WIDE, keyed, opened, press
@@ -185,9 +185,13 @@ async def test_a_recording_is_shown_as_a_sweep_with_its_break_even(replay_of: Re
         shown = await go(pilot, "2", ticks=1)
         words = {binding.id for binding in screen_of(app, RecordedSweepScreen).rows.offered()}
         assert {"sweep.across", "play"} <= words and not {"sweep", "sweep.edit", "cancel"} & words
+        shown = await go(pilot, "home")
+        assert playback_of(app).player.position == 0.0 and len(view_of(app).model.runs) < 2
+        await proceed(pilot, "enter", ticks=1)
+        assert playback_of(app).player.at_end and view_of(app).place == "run" and view_of(app).selected is not None
     assert "katz-kider · tile 32 is faster than naive from about n = 787 on (between 512 and 1024)" in shown
     assert "n = 787: katz-kider · tile 32 overtakes naive" in shown and shown.count("overtakes naive") == 1
-    assert "runs of this session" in shown and "katz-kider · tile 16" in shown
+    assert "runs of this recording" in shown and "katz-kider · tile 16" in shown
 
 
 async def test_kernels_are_dots_compared_with_the_previous_one_of_their_type(replay_of: Replay) -> None:
@@ -232,7 +236,7 @@ async def test_the_best_of_many_runs_is_in_view_and_hidden_runs_are_counted(repl
         assert "look-ahead" in drawn and "serial" not in drawn
         below = next((line for line in shown.splitlines() if "more below" in line), "… 0 more below")
         assert int(above.split()[1]) + len(drawn) + int(below.split()[1]) == len(kernels), "every run is seen or counted"
-        shown = await go(pilot, "home", "right", ticks=2)
+        shown = await go(pilot, *["left"] * len(kernels), "right", ticks=2)
         assert heat.cursor == (0, 1), "where it was put it stays"
         drawn = [line.split()[0] for line in shown.splitlines() if line.split()[:1] and line.split()[0] in kernels]
         assert drawn[0] == "serial" and "more above" not in shown

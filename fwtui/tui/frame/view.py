@@ -88,6 +88,7 @@ class View:
     _progress: str = ""  # the last message about that measurement
     ladder: Model | None = None  # the recorded ladder, once it has been read (fwtui.tui.background)
     ladder_data: LadderData | None = None  # data of a live session's ladders, once they have been read
+    complete_recording: Model | None = None  # of a replay, once it has been computed
     started_reads: set[str] = field(default_factory=set)  # fields whose reading has started
     requested: Experiment | None = None  # an experiment to start, requested by another screen
     sweep: Sweep | None = None  # the last one; it continues on every screen

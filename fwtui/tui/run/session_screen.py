@@ -67,7 +67,9 @@ _no_answers = first_reason(
     ),
     require(attrgetter("answers_seen"), "run {screen.view.run.id} was recorded without a distance summary (fwtui run --answers)"),
 )
-_no_next_rung = first_reason(no_run, require(attrgetter("next_rung"), "no rung of the ladder is predicted to be faster"), cannot_run)
+_no_next_rung = first_reason(
+    no_run, require(attrgetter("next_rung"), "no rung of the ladder is predicted to be faster"), cannot_run
+)
 
 BASELINE = look("b", "baseline", "Baseline", "use the marked run as baseline; again: the first run of each graph", no_run)
 VIEW = hidden_look("v", "view", "View", "the run, or its distance summary: diameter, histogram, map", _no_answers, "run.view")

@@ -17,7 +17,7 @@ from fwtui.campaigns.sweep.squares import Square, Squares, of_runs, of_sweep, sp
 from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.tui.actions import ACROSS, CHOOSE, DOWN, first_reason, look, require
-from fwtui.tui.background import ladder_for
+from fwtui.tui.background import complete_recording, ladder_for
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.frame import Frame
@@ -49,12 +49,12 @@ LOOKS = (
 )
 
 
-class Status(TextPanel[tuple[Sweep | None, str, object]]):
-    """The progress of a sweep, and the legend of the map; the last part of the subject changes while the sweep progresses."""
+class Status(TextPanel[tuple[Sweep | None, str, str, object]]):
+    """The progress of a sweep or the origin of the runs, and the legend; the last part changes while the sweep progresses."""
 
-    def draw(self, subject: tuple[Sweep | None, str, object], width: int) -> Sequence[Content]:
-        sweep, legend, _ = subject
-        status = line(*_progress(sweep, width)) if sweep is not None else line(("runs of this session", MUTED))
+    def draw(self, subject: tuple[Sweep | None, str, str, object], width: int) -> Sequence[Content]:
+        sweep, origin, legend, _ = subject
+        status = line(*_progress(sweep, width)) if sweep is not None else line((origin, MUTED))
         fits = status.cell_length + 3 + len(legend) <= width
         return [justify(status, line((legend, MUTED)), width) if fits else status]
 
@@ -119,7 +119,7 @@ class SweepScreen(Frame):
         with Horizontal(id="body"):
             yield from self.left()
             with Vertical(id="right"):
-                yield Status((None, "", ()))
+                yield Status((None, "", "", ()))
                 with Vertical(id="charts"):
                     yield HeatMap(self._moved, self._choose)
                     with ContentSwitcher(initial="curves", id="lines"):
@@ -149,6 +149,16 @@ class SweepScreen(Frame):
         return [(squares.across.name, *squares.across.values), *rows]
 
     @property
+    def charted(self) -> Model:
+        """The model of the runs on the map."""
+        return self.model
+
+    @property
+    def origin(self) -> str:
+        """The origin of the runs on the map."""
+        return "this session"
+
+    @property
     def measure(self) -> str:
         """The chosen measure; by default the rate, or the time if a kernel skips work."""
         squares = self._laid_out[1]
@@ -157,13 +167,14 @@ class SweepScreen(Frame):
     @property
     def _layout_key(self) -> tuple[object, ...]:
         """Everything that changes the content of a square: the latest run and its state, skipped runs, the axis across."""
-        sweep, run = self.view.sweep, self.model.run
-        latest = (len(self.model.runs), run.id, run.state) if run is not None else None
+        sweep, run = self.view.sweep, self.charted.run
+        latest = (len(self.charted.runs), run.id, run.state) if run is not None else None
         return (self._across, latest, sweep, *((sweep.current, len(sweep.left_out)) if sweep is not None else ()))
 
     def show(self) -> None:
         squares = self.squares()
-        self.query_one(Status).show((self.view.sweep, legend(squares) if squares is not None else "", self.state()))
+        shades = legend(squares) if squares is not None else ""
+        self.query_one(Status).show((self.view.sweep, f"runs of {self.origin}", shades, self.state()))
         self.query_one(HeatMap).take(squares, self.measure)
         self._say_where()
         self.query_one("#found", Update).show(self._sentences(squares))
@@ -192,7 +203,9 @@ class SweepScreen(Frame):
         self.set_class(shows_run and squares is None, "-run-alone")
         self.query_one("#lines").styles.height = lines if shows_run else None
         if shows_run and run is not None:
-            self.query_one(RunPanel).show(self.model, run, self.view.baseline_of(run), (), recorded=ladder_for(self))
+            model = self.charted if square is not None else self.model
+            baseline = self.view.baseline_run or model.first_run_of(run)
+            self.query_one(RunPanel).show(model, run, baseline, (), recorded=ladder_for(self))
 
     def squares(self) -> Squares | None:
         """Return the map, laid out again only if it has changed."""
@@ -201,7 +214,7 @@ class SweepScreen(Frame):
         key = self._layout_key
         if key != self._laid_out[0]:
             sweep = self.view.sweep
-            squares = of_sweep(sweep, self._across) if sweep is not None else of_runs(self.model, self._across)
+            squares = of_sweep(sweep, self._across) if sweep is not None else of_runs(self.charted, self._across)
             self._laid_out = (key, squares)
         return self._laid_out[1]
 
@@ -211,7 +224,7 @@ class SweepScreen(Frame):
             return self.advice()
         runs = [run for run in squares.runs if run.state == "done"]
         if self._found[0] != runs:
-            self._found = (runs, findings(self.model, runs))
+            self._found = (runs, findings(self.charted, runs))
         found = self._found[1]
         return tuple(found.sentences) if found is not None and found.sentences else ("no run of this sweep is verified yet",)
 
@@ -224,7 +237,7 @@ class SweepScreen(Frame):
         squares, square, (row, column), sentence = heat.subject.squares, heat.square, heat.cursor, ""
         if squares is not None and square is not None:
             name = f"{squares.across.name} {squares.across.values[column]} · {squares.rows[row].name}"
-            sentence = f"{name}: {_described(square, squares, self.model)}"
+            sentence = f"{name}: {_described(square, squares, self.charted)}"
         self.query_one("#where", Static).update(line((whole_clauses(sentence, heat.size.width or len(sentence)), MUTED)))
 
     def _moved(self) -> None:
@@ -259,6 +272,22 @@ class RecordedSweepScreen(SweepScreen):
     """The runs of a recording, without a form."""
 
     BINDINGS: ClassVar = [*LOOKS, *bindings.SHARED]
+
+    @property
+    def charted(self) -> Model:
+        """The model of the complete recording; in a lecture and in a stream only of the part before this position."""
+        playback = self.view.playback
+        partial_only = playback is None or playback.recording.live or playback.recording.marks.directed
+        return (None if partial_only else complete_recording(self)) or self.model
+
+    @property
+    def origin(self) -> str:
+        return "this recording" if self.charted is not self.model else "this recording up to here"
+
+    def _choose(self, run: int) -> None:
+        if run not in self.model.runs:
+            self.action_move("seek", 1)
+        super()._choose(run)
 
 
 def _described(square: Square, squares: Squares, model: Model) -> str:
