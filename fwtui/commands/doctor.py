@@ -210,7 +210,7 @@ def _limits() -> list[DoctorCheck]:
         if stored is None:
             checks.append(DoctorCheck(name, NOTE, "not measured; shares of it are n/a", limits.HOW_TO_MEASURE))
         else:
-            best = ", ".join(f"{f.form} {units.rate(f.relaxations_per_second)}{_noisy(f.noisy)}" for f in stored.forms)
+            best = f"{', '.join(limits.describe_peaks(stored))} relaxations/s"
             noisy = limits.noise(stored)
             checks.append(DoctorCheck(name, NOTE if noisy else FOUND, best, limits.HOW_TO_MEASURE if noisy else ""))
     return checks

@@ -8,6 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from fwtui.analysis.limits import describe_peaks
 from fwtui.common import units
 from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import Experiment, Settled
@@ -195,8 +196,8 @@ class View:
         self.limits_device = None
         if limits is None or not limits.complete:
             return "the peak rates were not measured; earlier ones still count"
-        best = max((form.relaxations_per_second or 0.0 for form in limits.forms), default=0.0)
-        return f"peak rate of this {unit}: {units.rate(best)}; rates are now shown as % of the peak of their data type"
+        peaks = f"{', '.join(describe_peaks(limits))} relax/s"
+        return f"peak rates of this {unit}: {peaks}; rates are now shown as % of the peak of their data type"
 
     def show_progress(self) -> None:
         """Show the progress of measuring peak rates, but the answer to a key for ANSWER_SECONDS before."""

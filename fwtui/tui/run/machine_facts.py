@@ -15,6 +15,7 @@ from fwtui.tui.widgets.run_labels import describe_gpu
 from fwtui.tui.widgets.text_panel import MUTED, TextPanel, hanging_indent, line
 
 LABEL = 10  # cells
+MAX_ROWS = 5  # of a fact
 Facts = tuple[tuple[str, str], ...]  # a label and a text each
 
 
@@ -31,10 +32,10 @@ def facts_of(model: Model, limits_key: str) -> Facts:
 
 
 def _peak_rate(model: Model, device: DeviceId, key: str) -> str:
-    """Describe the highest measured peak rate of a device over all data types."""
+    """Describe the measured peak rates of a device, by data type."""
     measured = model.measured.get(device) or limits.load(device)
-    best = max((form.relaxations_per_second or 0.0 for form in measured.forms), default=0.0) if measured is not None else 0.0
-    return units.rate(best) if best else f"{key} measures it"
+    peaks = limits.describe_peaks(measured) if measured is not None else []
+    return f"{' · '.join(peaks)} relax/s" if peaks else f"{key} measures it"
 
 
 class MachineFacts(TextPanel[Facts]):
@@ -55,5 +56,5 @@ class MachineFacts(TextPanel[Facts]):
     def draw(self, subject: Facts, width: int) -> Sequence[Content]:
         rows = [line(("THIS MACHINE", f"bold {MUTED}"))] if subject else []
         for label, text in subject:
-            rows += hanging_indent(label, LABEL, text.split(" · "), width)
+            rows += hanging_indent(label, LABEL, text.split(" · "), width, most=MAX_ROWS)
         return rows

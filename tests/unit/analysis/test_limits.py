@@ -217,7 +217,7 @@ def test_doctor_reports_peak_rates(cache: Path, pretend: Pretend, capsys: pytest
     assert [line.split("  ")[0] for line in lines[1:]] == ["form", "float32", "copy"]
     assert "100 Grelax/s" in lines[2] and "n/a" in lines[2] and "4.00 TB/s" in lines[3]
     main(["doctor"])
-    assert "float32 100 Grelax/s" in capsys.readouterr().out
+    assert "float32 100 G relaxations/s" in capsys.readouterr().out
     failed = Limits(t=0.0, backend="cpu", complete=True, note="the probe is wrong")
     fault = events.Fault(t=0.0, source="worker", code="error", message="the probe is wrong")
     pretend.children(answering_probes(fault, failed))
