@@ -76,10 +76,11 @@ def _facts(model: Model, run: Run) -> CpuFacts:
         cores, clock = evidence.cores, evidence.cpu_clock_mhz
         if evidence.cpu is not None and cores:
             busy = max(0.0, evidence.cpu - (evidence.other_cpu or 0.0)) * cores
-    busy = min(busy, cores) if busy is not None and cores else busy  # the CPU time of a short run is inaccurate
     kernel = None
     with suppress(Refused):  # the kernel of an old recording may no longer exist
         kernel = kernel_named(run.experiment.kernel)
+    usable = (kernel.cores if kernel is not None else 0) or cores
+    busy = min(busy, usable) if busy is not None and usable else busy  # the CPU time of a short run, or of others, is inaccurate
     itemsize = (kernel.itemsize if kernel is not None else 0) or ITEMSIZE.get(run.experiment.dtype, 4)
     matrix = (run.padded or run.n) ** 2 * itemsize
     caches = machine.caches if machine is not None else ()

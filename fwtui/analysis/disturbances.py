@@ -74,9 +74,10 @@ def instrumentation(run: Run) -> list[str]:
     if (done := run.done) is None or (extra := done.instrumentation) is None:
         return []
     overhead = "timer overhead: not measurable"
-    # on a CPU timers only add time, so a negative overhead is noise; on a GPU they skip the gaps between launches
+    # on a CPU timers only add time, so a negative overhead is noise; on a GPU they skip the gaps between launches;
+    # the noise of a single repetition is unknown
     beyond = run.backend == "cuda" or extra > 0
-    if beyond and not (run.seconds and done.spread is not None and abs(extra) <= done.spread * run.seconds):
+    if beyond and done.spread is not None and not (run.seconds and abs(extra) <= done.spread * run.seconds):
         share = f" ({100 * extra / run.seconds:+.1f} %)" if run.seconds else ""
         overhead = f"timer overhead {'-' if extra < 0 else '+'}{units.duration(abs(extra))}{share}"
     return [overhead, *["the per-phase times are approximate"] * bool(phase_times_warning(run))]

@@ -190,8 +190,7 @@ def _ready(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[
     """Return the compiled program, its plan and new buffers. Programs of earlier graphs are reused."""
     key = kernel.id, shape, engine
     program, plan = _programs.get(key) or (engine.build(kernel, shape), list(kernel.plan(shape, False)))
-    if kernel.compiles:
-        clock.lap("compile")
+    clock.lap("compile" if kernel.compiles else "set-up")  # without compiling, building imports a library
     buffers = program.allocate()
     clock.lap("allocate")
     if kernel.compiles and key not in _programs:

@@ -49,4 +49,5 @@ KERNEL = Kernel(
         "lacks reuse: for every k the whole matrix passes through the core once."
     ),
     preference=10,
+    cores=1,
 )

@@ -8,6 +8,7 @@ from builders import header, model_of, run_events
 from msgspec.structs import replace
 
 from fwtui.analysis.compare import ComparedRun
+from fwtui.analysis.disturbances import instrumentation
 from fwtui.analysis.explanation import LIMITS, explain
 from fwtui.analysis.phase_table import roofs_of
 from fwtui.analysis.report import result
@@ -65,7 +66,10 @@ SCALAR = replace(LOOP, lanes=1, relaxations=1)
 # one of the eight cores does at most 1e10 relaxations a second, and moves 2e10 bytes a second in the L3 cache
 CASES: dict[str, tuple[Model, str]] = {
     "one core": (modelled(0.125, LOOP, each_bytes=0), "instruction issue: 80 % of the peak rate of its busy cores."),
-    "all cores": (modelled(0.0156, LOOP, each_bytes=0, busy=8.0), "instruction issue: 80 % of the measured peak rate."),
+    "all cores": (
+        modelled(0.0156, LOOP, each_bytes=0, kernel="tiled-cpu", tile=16, busy=8.0),
+        "instruction issue: 80 % of the measured peak rate.",
+    ),
     "noisy": (modelled(0.125, LOOP, limits=NOISY_FORM), "instruction issue: 80 % of the peak rate of its busy cores (noisy)."),
     "float32": (
         modelled(0.2, FLOATS, each_bytes=0, dtype="float32", limits=TWO_FORMS),
@@ -135,3 +139,10 @@ def test_absurd_facts_and_no_limits_harm_nothing() -> None:
         absurd = replace(LOOP, lanes=256, relaxations=1, mix={"a": 2**60})
         model = modelled(1e-9, absurd, busy=busy, n=2**17)
         assert why(model) and result(model, model.runs[1])["cpu"]
+
+
+def test_a_kernel_of_one_thread_has_one_busy_core_and_no_timer_overhead() -> None:
+    run = (model := modelled(10.0, kernel="scipy", busy=4.4)).runs[1]
+    assert ", 1.0 of 8 cores busy" in why(model) and run.done is not None
+    longer = replace(run, done=replace(run.done, spread=None, instrumentation=8.4))
+    assert instrumentation(longer)[0] == "timer overhead: not measurable"
