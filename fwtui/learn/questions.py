@@ -137,8 +137,10 @@ def _limiter(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer
         AnswerBar(key, TITLES.get(key, key), allowed[key], f"allow {units.counted(allowed[key], 'warp')}") for key in keys
     )
     share = theory.warps / theory.max_warps
-    text = f"{' and '.join(theory.limiters)}: {theory.warps} of {theory.max_warps} warps, {units.percent(share)}"
-    return QuestionAnswer(text, None, theory.limiters, parts)
+    full = theory.warps == theory.max_warps
+    why = "not limited" if full else " and ".join(theory.limiters)
+    text = f"{why}: {theory.warps} of {theory.max_warps} warps, {units.percent(share)}"
+    return QuestionAnswer(text, None, ("warps",) if full else theory.limiters, parts)
 
 
 def _limiter_choices(entrant: ComparedRun) -> tuple[GuessChoice, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,13 +16,14 @@ from textual.widget import Widget
 from fwtui.tui.actions import rebound, rows_of, shown_keys
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.appearance import DEFAULT, Appearance
-from fwtui.tui.widgets.text_panel import VEILED
+from fwtui.tui.widgets.text_panel import VEILED, TextPanel
 
 if TYPE_CHECKING:
     from fwtui.tui.frame.view import View
 
 CARD = "card"  # the id of the cue card
 DETAILED = "-details"  # the class of a screen that shows the origin of its numbers
+Giveaways = Mapping[Widget, tuple[str, ...] | None]  # widget -> beginnings of the lines whose numbers are hidden; None: hidden
 _Any = Screen[Any] if TYPE_CHECKING else object  # Textual takes the styles of the first base that is a screen
 
 
@@ -54,11 +55,13 @@ class Sight:
             self.release()
         self._panel = panel
 
-    def veil(self, widgets: Sequence[Widget]) -> None:
-        """Hide these widgets, and no others; their space stays empty."""
-        before, self._veiled = self._veiled, bool(widgets)
-        for widget in {*self._screen.query(f".{VEILED}"), *widgets} if before or widgets else ():
-            widget.set_class(widget in widgets, VEILED)
+    def veil(self, hidden: Giveaways) -> None:
+        """Hide these widgets, or numbers in them, and no others; they keep their space."""
+        before, self._veiled = self._veiled, bool(hidden)
+        for widget in {*self._screen.query(f".{VEILED}"), *hidden} if before or hidden else ():
+            widget.set_class(widget in hidden, VEILED)
+            if isinstance(widget, TextPanel):
+                widget.masked = hidden.get(widget)
             widget.refresh()
 
     def keep_in_view(self, widgets: Sequence[Widget], top: bool = False) -> None:
@@ -172,9 +175,9 @@ class PlaceScreen(Sized, Screen[None]):
         """Return True while a digit begins a guess, so that only alt+digit switches screens."""
         return False
 
-    def giveaways(self, kind: str) -> Sequence[Widget]:
-        """Return the widgets that show the answer to a question of that kind, which stay hidden until it is requested."""
-        return ()
+    def giveaways(self, kind: str) -> Giveaways:
+        """Return the widgets or lines that answer a question of that kind, which are hidden until the answer is requested."""
+        return {}
 
     def pointed(self, panel: str) -> Sequence[Widget]:
         """Return the widgets of the panel of that name (fwtui.learn.questions.PANELS); most screens have none."""

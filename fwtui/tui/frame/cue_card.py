@@ -10,6 +10,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.content import Content
 from textual.renderables.digits import Digits
+from textual.widget import Widget
 
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.recorded_source import ADDED, REMOVED, SAME, SourceExcerpt, excerpt
@@ -129,7 +130,11 @@ def show_card(screen: PlaceScreen) -> None:
     cues = [*([current_card.cue] if asked and current_card is not None else []), *_later_questions(screen.view)]
     kinds = [cue.kind.name if cue.kind is not None else SPEEDUP if cue.panel == "total" else "" for cue in cues]
     seen = set() if asked else {part for one in lit for part in one.walk_children(with_self=True)}
-    screen.sight.veil([one for kind in kinds for one in screen.giveaways(kind) if one not in seen])
+    hidden: dict[Widget, tuple[str, ...] | None] = {}
+    for widget, rows in (item for kind in kinds for item in screen.giveaways(kind).items() if item[0] not in seen):
+        known = hidden.get(widget, ())
+        hidden[widget] = None if rows is None or known is None else (*known, *rows)
+    screen.sight.veil(hidden)
     screen.sight.point(panel, lit, playback is not None and playback.presenting and (playback.over or bool(lit)))
 
 

@@ -75,7 +75,7 @@ class Frame(PlaceScreen):
     Frame.-presenting.-flat #card { padding: 0 1; max-height: 85%; }
     Frame .-dimmed, Frame .-dimmed * { text-style: dim; }
     Frame .-veiled { visibility: hidden; }
-    Frame TextPanel.-veiled { visibility: visible; }
+    Frame TextPanel.-veiled, Frame Large.-veiled { visibility: visible; }
     Frame.-flat .-dimmed { display: none; }
     Frame.-tiny #screen, Frame.-tiny Footer { display: none; }
     Frame.-tiny #small { display: block; }

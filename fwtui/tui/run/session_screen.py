@@ -23,6 +23,7 @@ from fwtui.stream import events
 from fwtui.tui.actions import bound, first_reason, hidden_look, look, require
 from fwtui.tui.background import ladder_for
 from fwtui.tui.frame import bindings
+from fwtui.tui.frame.base_screens import Giveaways
 from fwtui.tui.frame.bindings import cannot_run, is_presented, no_run
 from fwtui.tui.frame.dialogs import PromptScreen
 from fwtui.tui.frame.frame import Frame
@@ -33,6 +34,7 @@ from fwtui.tui.widgets.ladder_chart import ladder_of
 from fwtui.tui.widgets.matrix import MatrixPicture
 from fwtui.tui.widgets.run_labels import is_beginning
 from fwtui.tui.widgets.run_table import NEWEST, ORDERS, HistoryTable
+from fwtui.tui.widgets.run_text import BANDWIDTH, NARROW_LABELS, PEAK_RATE, THEORETICAL
 
 POINTED = {  # selectors of the panels that a marker can name; other names are classes on the Run panel
     "total": ".total, Figures",
@@ -44,11 +46,16 @@ POINTED = {  # selectors of the panels that a marker can name; other names are c
 
 MIN_RUNGS = 4  # rungs of a recording that ends on its ladder
 ANSWERED = "-answers"  # the class of a screen that shows the distance summary
-GIVEAWAYS = {  # selectors of the panels that would give the answer away, by kind of question
-    **dict.fromkeys(("speedup", "seconds"), "Figures Large, Figures Headline, .total, .reason, .next, .phases, HistoryTable"),
-    **dict.fromkeys(("peak", "limit"), "Figures Large, Figures Headline, .total, .meters, .reason, .next, HistoryTable"),
-    "phase": ".phases, .reason, .next, .outside",
-    "limiter": ".phases, .meters, .reason, .next",
+ALL = ("",)  # numbers of every line
+SPEED = {"Figures Large, .reason, .next, HistoryTable": None, "Figures Headline, .total, .phases": ALL}
+SHARE = {"Figures Headline, .total": ALL, ".reason, .next, HistoryTable": None}
+# selectors of the panels that would give the answer away, by kind of question: hidden, or only the numbers of lines that begin so
+GIVEAWAYS: Mapping[str, Mapping[str, tuple[str, ...] | None]] = {
+    **dict.fromkeys(("speedup", "seconds"), SPEED),
+    "peak": {**SHARE, ".meters": (BANDWIDTH, NARROW_LABELS[BANDWIDTH])},
+    "limit": {**SHARE, ".meters": (PEAK_RATE,)},
+    "phase": {".phases": ALL, ".reason, .next, .outside": None},
+    "limiter": {".meters": (THEORETICAL, NARROW_LABELS[THEORETICAL]), ".reason, .next": None},
 }
 
 
@@ -208,8 +215,13 @@ class SessionScreen(Frame):
         """Return the way to measure each kind of data that an explanation may lack."""
         raise NotImplementedError
 
-    def giveaways(self, kind: str) -> Sequence[Widget]:
-        return [*self.query(GIVEAWAYS.get(kind, ".reason, .next"))]
+    def giveaways(self, kind: str) -> Giveaways:
+        selectors = GIVEAWAYS.get(kind, {".reason, .next": None})
+        found: dict[Widget, tuple[str, ...] | None] = {}
+        for selector, rows in selectors.items():
+            found |= dict.fromkeys(self.query(selector).exclude(".both"), rows)
+        run = self.view.run if selectors is SPEED else None
+        return found | (dict.fromkeys(self.query(".both"), (run.title, f"run {run.id}")) if run is not None else {})
 
     def pointed(self, panel: str) -> Sequence[Widget]:
         there = self.query(POINTED.get(panel, f".{panel}")) if panel else ()

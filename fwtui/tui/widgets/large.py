@@ -7,11 +7,14 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.widgets import Digits
 
+from fwtui.tui.widgets.text_panel import VEILED
+
 # each dot is two cells wide
 _FILLED = {sign: rows.split() for sign, rows in {
     "0": "### #.# #.# #.# ###", "1": ".#. ##. .#. .#. ###", "2": "### ..# ### #.. ###", "3": "### ..# ### ..# ###",
     "4": "#.# #.# ### ..# ..#", "5": "### #.. ### ..# ###", "6": "### #.. ### #.# ###", "7": "### ..# ..# ..# ..#",
     "8": "### #.# ### #.# ###", "9": "### #.# ### ..# ###", "x": "... #.# .#. #.# ...", ".": ". . . . #",
+    "?": "### ..# .## ... .#.",
 }.items()}  # fmt: skip
 TALL = 5  # rows
 
@@ -41,7 +44,8 @@ class Large(Digits):
             self.refresh(layout=True)
 
     def render(self) -> RenderResult:
-        return Content("\n".join(filled(self.value))) if self.tall else super().render()
+        shown = "?" if self.has_class(VEILED) else self.value
+        return Content("\n".join(filled(shown))) if self.tall else Content(shown) if shown == "?" else super().render()
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
         return len(filled(self.value)[0]) if self.tall else super().get_content_width(container, viewport)

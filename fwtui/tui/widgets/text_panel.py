@@ -18,7 +18,9 @@ Piece = str | Content | tuple[str, str]  # plain text, Content, or text with a s
 DEFAULT_WIDTH = 80
 MUTED = "dim"
 STRONG = "bold"
-VEILED = "-veiled"  # the class of a hidden widget that keeps its space
+VEILED = "-veiled"  # the class of a widget that hides the answer to a question and keeps its space
+_BAR = re.compile("[▆━╸─]+")
+_NUMBER = re.compile(r"\d[\d.,]*(?: [kMGT](?:B/s)?\b| [um]?s\b| %|x\b)?")
 
 
 def line(*pieces: Piece) -> Content:
@@ -77,6 +79,16 @@ def indented(head: Content, text: str, width: int, style: str = "") -> list[Cont
     return [line(head, first.stylize(style)), *(line(" " * head.cell_length, other.stylize(style)) for other in others)]
 
 
+def masked(row: Content) -> Content:
+    """Return a line with an empty bar and a question mark; without a bar, a question mark for each number."""
+    text = row.plain
+    if (bar := _BAR.search(text)) is None:
+        return line((_NUMBER.sub("?", text), MUTED))
+    number = _NUMBER.search(text, bar.end())
+    end = number.start() if number is not None else bar.end()
+    return line(row[: bar.start()], ("─" * (end - 2 - bar.start()), MUTED), ("  ?", STRONG))
+
+
 class TextPanel(Widget, Generic[Subject]):
     """The lines of one subject, or NOTHING if it is None; showing an equal subject costs nothing."""
 
@@ -88,6 +100,7 @@ class TextPanel(Widget, Generic[Subject]):
         self.subject = subject
         self._lines: list[Content] = []
         self._width = -1
+        self.masked: tuple[str, ...] | None = None  # while veiled: beginnings of the lines without numbers; None: all blank
         self._laid_out: tuple[int, int] | None = None  # width and number of lines at the last layout
 
     @property
@@ -120,7 +133,12 @@ class TextPanel(Widget, Generic[Subject]):
 
     def render(self) -> Content:
         lines = self._drawn(self.size.width)
-        return Content("\n").join([Content("")] * len(lines) if self.has_class(VEILED) else lines)
+        return Content("\n").join(map(self._veiled, lines) if self.has_class(VEILED) else lines)
+
+    def _veiled(self, row: Content) -> Content:
+        if self.masked is None:
+            return Content("")
+        return masked(row) if row.plain.strip().startswith(self.masked) else row
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         self._laid_out = width, len(self._drawn(width))
