@@ -54,7 +54,7 @@ class Delta(NamedTuple):
 
 
 class PointEstimate(NamedTuple):
-    """A ratio of times from too few repetitions for an interval: rounded to one digit, with its extremes."""
+    """A ratio of times from too few repetitions for an interval: that of the median times, with its extremes."""
 
     estimate: float
     low: float
@@ -63,9 +63,9 @@ class PointEstimate(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The ratio as text: about 100x (one repetition), whichever run is faster."""
+        """The ratio as text: about 108x (one repetition), whichever run is faster."""
         by = "one repetition" if self.repetitions == 1 else f"{self.repetitions} repetitions"
-        return f"about {max(self.estimate, 1 / self.estimate):.0f}x ({by})"
+        return f"about {_rough(max(self.estimate, 1 / self.estimate))}x ({by})"
 
 
 class LowerBound(NamedTuple):
@@ -111,14 +111,14 @@ class Comparison(NamedTuple):
 
     @property
     def speedup_text(self) -> str:
-        """The speedup: 8.12x; ~100x from few repetitions, >10x if disturbed, ~1/100; empty if there is no estimate."""
+        """The speedup: 8.12x; ~108x from few repetitions, >10x if disturbed, ~1/108; empty if there is no estimate."""
         if self.ratio is None:
             return ""
         gain = 1 / self.ratio.estimate
         if isinstance(self.ratio, LowerBound):
             return f">{self.ratio.least:.0f}x" if gain >= 1 else f"<1/{self.ratio.least:.0f}"
         if isinstance(self.ratio, PointEstimate):
-            return f"~{gain:.0f}x" if gain >= 1 else f"~1/{1 / gain:.0f}"
+            return f"~{_rough(gain)}x" if gain >= 1 else f"~1/{_rough(1 / gain)}"
         return units.gain(gain)
 
     @property
@@ -132,7 +132,7 @@ class Comparison(NamedTuple):
         if isinstance(self.ratio, LowerBound):
             factor = f"at least {self.ratio.least:.0f}x"
         elif isinstance(self.ratio, PointEstimate):
-            factor = f"about {estimate:.0f}x"
+            factor = f"about {_rough(estimate)}x"
         return f"{factor} {'speedup over' if faster else 'slower than'}"
 
     @property
@@ -143,8 +143,10 @@ class Comparison(NamedTuple):
             return f"Unclear: {name}, {f'measured {self.multiple}' if self.multiple else 'against'} {other}"
         if self.verdict == SAME:
             return f"{name}: same time as {other}"
-        disturbed = f" ({self.ratio.disturbed})" if isinstance(self.ratio, LowerBound) else ""
-        return f"{name}: {self.multiple} {other}{disturbed}"
+        if not isinstance(self.ratio, LowerBound):
+            return f"{name}: {self.multiple} {other}"
+        measured = units.gain(max(self.ratio.estimate, 1 / self.ratio.estimate))
+        return f"{name}: {self.multiple} {other} ({self.ratio.disturbed}: {measured} measured)"
 
 
 def run_name(run: Run) -> str:
@@ -341,9 +343,8 @@ def _point_estimate(run: Run, base: Run) -> PointEstimate | None:
     far = MIN_RATIO_FEW if exact else MAX_SLOWDOWN
     if not (high <= 1 / far or low >= far):
         return None
-    times = float(f"{max(run.seconds, base.seconds) / min(run.seconds, base.seconds):.0e}")
     repetitions = min(r.done.count if r.done is not None else len(r.samples) for r in (run, base))
-    return PointEstimate(times if run.seconds > base.seconds else 1 / times, low, high, repetitions)
+    return PointEstimate(run.seconds / base.seconds, low, high, repetitions)
 
 
 def _too_few(run: Run, base: Run) -> str:
@@ -355,6 +356,11 @@ def _too_few(run: Run, base: Run) -> str:
     fewest = min(len(run.passes), len(base.passes))
     few = f"{units.counted(fewest, 'repetition')} per run {'is' if fewest == 1 else 'are'} too few"
     return f"{few}; use at least {ENOUGH}"
+
+
+def _rough(times: float) -> str:
+    """Format an estimate: 4.3, 108."""
+    return f"{times:.1f}" if times < 9.95 else f"{times:,.0f}"
 
 
 def _rounded_down(times: float) -> float:

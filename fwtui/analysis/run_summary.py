@@ -67,7 +67,7 @@ class Assessment(NamedTuple):
     @property
     def headline_upper(self) -> str:
         """The headline in capitals, except for words with digits or brackets."""
-        return re.sub(r"\S+", lambda word: word[0] if re.search(r"[(\d]", word[0]) else word[0].upper(), self.headline)
+        return re.sub(r"\(.*?\)|\S+", lambda word: word[0] if re.search(r"[(\d]", word[0]) else word[0].upper(), self.headline)
 
     @property
     def same_answer(self) -> bool:

@@ -14,6 +14,8 @@ from processes import ROOT
 from fwtui import __version__
 from fwtui.__main__ import parser
 from fwtui.commands import COMMANDS
+from fwtui.common import units
+from fwtui.sessions.library import load_model, resolve
 from fwtui_kernels import registry
 from fwtui_kernels.compiled.simulator_intrinsics import relax_tile
 from fwtui_kernels.forms import FORMS
@@ -61,3 +63,11 @@ def test_the_loop_that_explains_relax_tile_does_what_it_does(dtype: str, tmp_pat
     for loop, best in ((as_explained, explained), (relax_tile, relaxed)):
         loop(best, to, 4, middle, 8, rows, columns, high, wide, depth, form)
     assert explained.tolist() == relaxed.tolist()
+
+
+def test_the_tables_of_results_are_those_of_the_recordings() -> None:
+    models = [load_model(resolve(name))[0] for name in ("h200-champion", "h200-ladder-n4096")]
+    recorded = {(run.experiment.kernel, units.duration(run.seconds)) for model in models for run in model.runs.values()}
+    texts = (path.read_text(encoding="utf-8") for path in (ROOT / "README.md", ROOT / "kernels" / "README.md"))
+    shown = {row for text in texts for row in re.findall(r"\| `([\w-]+)` \|[^\n]*?\| (\d[\d.]* [um]?s)(?:\\\*)? \|", text)}
+    assert len(shown) > 40 and shown <= recorded

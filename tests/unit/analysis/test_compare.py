@@ -129,11 +129,11 @@ def test_few_close_repetitions_are_unclear(passes: int, words: str) -> None:
 @pytest.mark.parametrize(
     ("ours", "theirs", "verdict", "speedup", "words"),
     [
-        ([0.0103], [1.0], FASTER, 100, "about 100x (one repetition)"),
-        ([123.0], [1.0], SLOWER, 1 / 100, "about 100x (one repetition)"),
-        ([1.0, 1.1, 1.2], [0.16, 0.15, 0.14], SLOWER, 1 / 7, "about 7x (3 repetitions)"),
-        ([1.0], [4.0, 4.1, 4.2, 4.1, 4.0], FASTER, 4, "about 4x (one repetition)"),
-        ([4.31, 4.32, 4.32], [8.57, 8.58, 8.58], FASTER, 2, "about 2x (3 repetitions)"),
+        ([0.0103], [1.0], FASTER, 1 / 0.0103, "about 97x (one repetition)"),
+        ([123.0], [1.0], SLOWER, 1 / 123, "about 123x (one repetition)"),
+        ([1.0, 1.1, 1.2], [0.16, 0.15, 0.14], SLOWER, 0.15 / 1.1, "about 7.3x (3 repetitions)"),
+        ([1.0], [4.0, 4.1, 4.2, 4.1, 4.0], FASTER, 4.1, "about 4.1x (one repetition)"),
+        ([4.31, 4.32, 4.32], [8.57, 8.58, 8.58], FASTER, 8.58 / 4.32, "about 2.0x (3 repetitions)"),
     ],
 )
 def test_few_repetitions_show_a_difference_beyond_noise(ours: Any, theirs: Any, verdict: str, speedup: float, words: str) -> None:
@@ -218,8 +218,8 @@ def test_a_large_difference_is_judged_by_its_part_beyond_noise(fast: Any, slow: 
         assert found.speedup_text == words and back.speedup_text == words.replace(">", "<1/").removesuffix("x")
         assert found.why.startswith(f"at least {words[1:]} (noisy): run")
         names = [run_name(e.run) if fast[0].kernel != slow[0].kernel else f"run {e.run.id}" for e in (one, other)]
-        assert found.headline.endswith(f": at least {words[1:]} speedup over {names[1]} (noisy)")
-        assert back.headline.endswith(f": at least {words[1:]} slower than {names[0]} (noisy)")
+        assert found.headline.endswith(f": at least {words[1:]} speedup over {names[1]} (noisy: {units.gain(factor)} measured)")
+        assert back.headline.endswith(f": at least {words[1:]} slower than {names[0]} (noisy: {units.gain(factor)} measured)")
         assert found.interval is None and found.speedup == pytest.approx(factor)
 
 
