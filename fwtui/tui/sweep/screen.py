@@ -154,11 +154,6 @@ class SweepScreen(Frame):
         return self.model
 
     @property
-    def origin(self) -> str:
-        """The origin of the runs on the map."""
-        return "this session"
-
-    @property
     def measure(self) -> str:
         """The chosen measure; by default the rate, or the time if a kernel skips work."""
         squares = self._laid_out[1]
@@ -174,7 +169,8 @@ class SweepScreen(Frame):
     def show(self) -> None:
         squares = self.squares()
         shades = legend(squares) if squares is not None else ""
-        self.query_one(Status).show((self.view.sweep, f"runs of {self.origin}", shades, self.state()))
+        origin = f"runs of this {'session' if self.view.playback is None else 'recording'}"
+        self.query_one(Status).show((self.view.sweep, origin, shades, self.state()))
         self.query_one(HeatMap).take(squares, self.measure)
         self._say_where()
         self.query_one("#found", Update).show(self._sentences(squares))
@@ -279,10 +275,6 @@ class RecordedSweepScreen(SweepScreen):
         playback = self.view.playback
         partial_only = playback is None or playback.recording.live or playback.recording.marks.directed
         return (None if partial_only else complete_recording(self)) or self.model
-
-    @property
-    def origin(self) -> str:
-        return "this recording" if self.charted is not self.model else "this recording up to here"
 
     def _choose(self, run: int) -> None:
         if run not in self.model.runs:
