@@ -196,7 +196,7 @@ class RunScreen(SessionScreen):
     def show(self) -> None:
         busy = self.view.busy
         self.query_one(FormPanel).allow(not self.view.accepts_run, cancel=busy)
-        self.query_one(MachineFacts).follow(self.model, self.key_of("limits"))
+        self.query_one(MachineFacts).follow(self.model, self.key_of("limits"), self.draft.kernel)
         super().show()
         self._open_awaited(busy)
         ladders = self.ladders() if self.view.run is None else []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from textual.content import Content
 
@@ -13,6 +15,7 @@ from fwtui.stream.event import Machine
 from fwtui.stream.model import Model
 from fwtui.tui.widgets.run_labels import describe_gpu
 from fwtui.tui.widgets.text_panel import MUTED, TextPanel, hanging_indent, line
+from fwtui_kernels.plan import Kernel
 
 LABEL = 10  # cells
 MAX_ROWS = 5  # of a fact
@@ -38,23 +41,38 @@ def _peak_rate(model: Model, device: DeviceId, key: str) -> str:
     return f"{' · '.join(peaks)} relax/s" if peaks else f"{key} measures it"
 
 
-class MachineFacts(TextPanel[Facts]):
-    """A panel of the facts with their labels."""
+class FactsSubject(NamedTuple):
+    facts: Facts = ()
+    kernel: Kernel | None = None  # the kernel of the form
+    rows: int = 0  # available height
+
+
+class MachineFacts(TextPanel[FactsSubject]):
+    """A panel of the facts with their labels; below them the lesson about the form's kernel, as far as it fits."""
 
     DEFAULT_CSS = "MachineFacts { height: 1fr; margin-top: 1; }"
 
     def __init__(self) -> None:
-        super().__init__(())
+        super().__init__(FactsSubject())
         self._known: tuple[object, ...] = ()  # the devices, limits and key of the facts that are shown
 
-    def follow(self, model: Model, limits_key: str) -> None:
+    def follow(self, model: Model, limits_key: str, kernel: Kernel) -> None:
         """Show the facts of the model's machine; they are collected only if they can have changed."""
+        facts = self.subject.facts
         if (known := (model.devices, model.measured, limits_key)) != self._known:
-            self._known = known
-            self.show(facts_of(model, limits_key))
+            self._known, facts = known, facts_of(model, limits_key)
+        self.show(FactsSubject(facts, kernel, self.size.height))
 
-    def draw(self, subject: Facts, width: int) -> Sequence[Content]:
-        rows = [line(("THIS MACHINE", f"bold {MUTED}"))] if subject else []
-        for label, text in subject:
+    def on_resize(self) -> None:
+        self.show(self.subject._replace(rows=self.size.height))
+
+    def draw(self, subject: FactsSubject, width: int) -> Sequence[Content]:
+        rows = [line(("THIS MACHINE", f"bold {MUTED}"))] if subject.facts else []
+        for label, text in subject.facts:
             rows += hanging_indent(label, LABEL, text.split(" · "), width, most=MAX_ROWS)
+        if subject.kernel is not None:
+            sentences, room = re.split(r"(?<=\.) ", subject.kernel.lesson), subject.rows - len(rows) - 2
+            texts = (Content(" ".join(sentences[:count])).wrap(width) for count in range(len(sentences), 0, -1))
+            lesson = next((text for text in texts if len(text) <= room), [])
+            rows += [line(""), line((subject.kernel.title.upper(), f"bold {MUTED}")), *lesson] if lesson else []
         return rows

@@ -195,6 +195,7 @@ class RunPanel(VerticalScroll, can_focus=False):
     def __init__(self) -> None:
         super().__init__()
         self.verdict: Assessment | None = None  # the summary shown last
+        self._ladder: tuple[Ladder | None, int] = None, 1
 
     def compose(self) -> ComposeResult:
         yield Banner(None)
@@ -227,10 +228,11 @@ class RunPanel(VerticalScroll, can_focus=False):
         picture = self.query_one("#picture")
         for least, name in ((PICTURED, "-pictured"), (LARGE, "-large")):
             picture.set_class(event.size.width >= least[0] and event.size.height >= least[1], name)
+        self.show_ladder(*self._ladder)
 
     def show_ladder(self, ladder: Ladder | None, other_rows: int = 1) -> None:
-        """Show a ladder in the height of the panel less `other_rows`; None removes it."""
-        chart = self.query_one(LadderChart)
+        """Show a ladder in the height of the panel less `other_rows`, also after a resize; None removes it."""
+        self._ladder, chart = (ladder, other_rows), self.query_one(LadderChart)
         chart.set_class(ladder is None, "-empty")
         chart.show(LadderSubject(ladder, self.size.height - other_rows) if ladder is not None else None)
 

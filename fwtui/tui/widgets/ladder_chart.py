@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from math import floor, log10
 from pathlib import Path
 from typing import NamedTuple
@@ -18,12 +19,14 @@ from fwtui.tui.charts.figure import tick_text
 from fwtui.tui.charts.scale import Scale, ticks
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, line, longest
 from fwtui_kernels import registry
+from fwtui_kernels.plan import Kernel
 
 RISE, BELOW = "█", "░"  # parts of a bar: the gain of the rung, and the rate of the previous rung
 MARK = 2  # cells of the cursor before a name
 MAX_NAME = 24
 RATE, TIME, GAIN = 9, 10, 8  # cells of the numbers
 WITH_TIME, WITH_HERE = 56, 66  # minimum width with a column of times, and with a column of this machine's rates
+MAX_THICKER = 2  # rows of a bar after the first
 EACH_TICK = 7  # cells of a tick label with its gap
 
 
@@ -78,7 +81,7 @@ class LadderSubject(NamedTuple):
 
 
 class LadderChart(TextPanel["LadderSubject | None"]):
-    """The ladder as bars, one per rung. A small chart hides the rungs with the smallest gains; a large one adds their summaries.
+    """The ladder as bars, one per rung. A small chart hides the rungs with the smallest gains; a large one explains each rung.
 
     The gain of a rung is its speedup over the previous rung of the complete ladder, even if that is hidden.
     """
@@ -99,8 +102,11 @@ class LadderChart(TextPanel["LadderSubject | None"]):
         titles = f"{_numbers('time', 'relax/s', 'gain', width)}{'here' * bool(rate_cells):>{rate_cells}}"
         lines.append(line((f"{_axis(scale, name + MARK + 1, bar)}{titles}", MUTED)))
         kernels = [registry().get(rung.run.experiment.kernel) for rung in rungs]
-        news = [kernel.summary if kernel is not None else "" for kernel in kernels]
-        explained = room >= 2 * len(rungs) and MARK + max(map(len, news)) <= width
+        each = room // len(rungs)
+        texts = next(
+            (found for found in map(partial(_texts, kernels, width - MARK), ("lesson", "summary")) if _fits(found, each)), []
+        )
+        spare = each - 1 - max(map(len, texts), default=0)
         ends = [max(1, round(scale.share(rate) * bar)) for rate in rates]
         for place in reversed(range(len(rungs))):
             run, _, gain = rungs[place]
@@ -108,19 +114,28 @@ class LadderChart(TextPanel["LadderSubject | None"]):
             below = min(ends[place - 1], ends[place] - 1) if place else 0
             faster, own = units.gain(gain) if place else "", ladder.here.get(run.experiment.kernel)
             figures = _numbers(units.duration(run.seconds), _bare(rates[place]), faster, width)
+            drawn = (BELOW * below, MUTED), (f"{RISE * (ends[place] - below):<{bar - below}}", "$primary")
             lines.append(
                 line(
                     (f"{'>' if here else ' ':<{MARK}}{truncate(run.title, name):<{name}} ", STRONG if here else ""),
-                    (BELOW * below, MUTED),
-                    (f"{RISE * (ends[place] - below):<{bar - below}}", "$primary"),
+                    *drawn,
                     (figures, STRONG if here else ""),
                     (f"{_bare(own) if own and rate_cells else '':>{rate_cells}}", "$text-accent"),
                 )
             )
-            if explained:
-                lines.append(line((f"{'':{MARK}}{news[place]}", MUTED)))
-            lines += [line("")] * (room >= (3 if explained else 2) * len(rungs))
+            lines += [line(" " * (MARK + name + 1), *drawn)] * min(spare - 1, MAX_THICKER)
+            lines += [line(" " * MARK, text.stylize(MUTED)) for text in (texts[place] if texts else ())]
+            lines += [line("")] * (spare > 0)
         return lines
+
+
+def _texts(kernels: Sequence[Kernel | None], width: int, part: str) -> list[Sequence[Content]]:
+    """Return the lesson or the summary of each kernel in lines."""
+    return [Content(getattr(kernel, part)).wrap(width) if kernel is not None else () for kernel in kernels]
+
+
+def _fits(texts: Sequence[Sequence[Content]], rows: int) -> bool:
+    return all(len(text) < rows for text in texts)
 
 
 def _bare(rate: float) -> str:
