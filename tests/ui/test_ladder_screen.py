@@ -53,8 +53,9 @@ def test_only_sessions_of_this_machine_are_on_its_ladder() -> None:
     found = ladder_of((run for _, run in gather(scenes.MACHINE).session_runs), "this machine")
     assert found is not None and [rung.run.title for rung in found.rungs] == ["Serial CPU", "Tiled CPU"]
     assert gather(replace(scenes.MACHINE, cpu="another")).session_runs == ()
-    two = [part.plain for part in LadderChart(None).draw(LadderSubject(found, 30), 100)]
-    assert 20 < len(two) <= 30 and sum("██" in text for text in two) == 6, "thick bars and lessons use the room"
+    low, high = ([row.plain for row in LadderChart(None).draw(LadderSubject(found, rows), 100)] for rows in (14, 30))
+    assert 11 < len(low) <= 14 and sum("█" in row for row in low) == 4, "thick bars use the room"
+    assert 20 < len(high) <= 30 and any("k must be outermost" in row for row in high), "and lessons"
 
 
 def test_a_rung_lists_its_actions_here() -> None:

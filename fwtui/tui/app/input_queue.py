@@ -64,7 +64,6 @@ class InputQueue:
         self._row = 0  # number of keys in a row that began with a letter
         self._key_at = -math.inf  # time of the last key
         self._in_word: Event | None = None  # the last key if it continues a typed word
-        self._refused = ""  # the last key if its action was refused as part of a word
         self._held: HeldAction | None = None
 
     def __len__(self) -> int:
@@ -73,14 +72,13 @@ class InputQueue:
     def holds(self, title: str, act: Act) -> bool:
         """Return False if the action of the present key may run now.
 
-        A letter's action runs after WAIT_SECONDS, or before the next key, unless that continues a word. A key within a typed
-        word has no effect, unless it is repeated after the message.
+        A letter's action runs after WAIT_SECONDS, or before the next key, unless that continues a word. The keys of a typed
+        word have no effect.
         """
         key = self._inputs[0] if self._inputs else None
         if not isinstance(key, Key) or not key.is_printable:
             return False
         if key is self._in_word:
-            self._refused = key.key
             self._show(f"{title}{IN_WORD}")
         elif (key.character or "").isalpha():
             self._held = HeldAction(title, act, self._app.set_timer(WAIT_SECONDS, self._perform_held))
@@ -98,7 +96,7 @@ class InputQueue:
 
         The held action of the word's first letter is then dropped.
         """
-        character, held, refused, self._refused = key.character or "", self._held, self._refused, ""
+        character, held = key.character or "", self._held
         continues = self._row > 0 and key.is_printable and key.time - self._key_at < ROW_SECONDS
         self._row, self._key_at = (self._row + 1 if continues else int(character.isalpha())), key.time
         in_word = self._row > 1 and (character.isalpha() or held is not None or self._row > 2)
@@ -107,7 +105,7 @@ class InputQueue:
             self._held = None
             self._app.call_later(self._show, f"{held.title}{IN_WORD}")  # the action of this key may remove messages
         await self._perform_held()
-        self._in_word = key if in_word and key.key != refused else None
+        self._in_word = key if in_word else None
 
     async def take(self, event: Event) -> None:
         unqueued = isinstance(event, MouseEvent) and not self._inputs
