@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from textual import constants
 from textual.actions import ActionParseResult, parse
-from textual.app import App, ComposeResult, ScreenStackError
+from textual.app import ComposeResult, ScreenStackError
 from textual.await_complete import AwaitComplete
 from textual.command import CommandList, CommandPalette
 from textual.content import Content
@@ -19,7 +19,6 @@ from textual.driver import Driver
 from textual.events import Event, Resize
 from textual.filter import LineFilter
 from textual.geometry import Size
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 
@@ -284,11 +283,10 @@ class FwtuiApp(Survivor):
         if self.read_only and target is not None and not is_read_only(type(target), name, parameters):
             self.show_message(READ_ONLY)
             return False
-        run = partial(super().run_action, action, default_namespace, namespaces)
 
         async def act() -> bool:
             try:
-                done = await run()
+                done = await super(FwtuiApp, self).run_action(action, default_namespace, namespaces)
             except ScreenStackError:  # a key after the last screen was closed
                 return True
             if not done and isinstance(target, Frame) and (reason := target.rows.unavailable(name, parameters)):
@@ -296,9 +294,10 @@ class FwtuiApp(Survivor):
             self.pace.adapt(self._going)  # refresh at once at the rate of the new activity
             return done
 
-        row = actions.table(type(target)).get((name, parameters)) if isinstance(target, App | Screen) else None
-        can = row is not None and row.deliberate and target is not None and target.check_action(name, parameters)
-        return True if row is not None and can and self.inputs.holds(row.description, act) else await act()
+        row = actions.table(type(target)).get((name, parameters))
+        if row is not None and target is not None and target.check_action(name, parameters) and self.inputs.holds(row, act):
+            return True
+        return await act()
 
     def on_session_wanted(self, event: SessionWanted) -> None:
         self.call_later(self._bring if event.compare else self.open, event.path)
@@ -307,9 +306,7 @@ class FwtuiApp(Survivor):
         """Compare the runs of a session with those of the view."""
         if (view := self.view) is not None and (place := view.place_named(COMPARE)) is not None:
             await self.views.go(view, place)
-            bring = getattr(self.screen, "bring", None)  # None for a dialog over the screen
-            if bring is not None:
-                bring(str(path))
+            getattr(self.screen, "bring", lambda path: None)(str(path))  # a dialog over the screen has none
 
     @cached_property
     def _documents(self) -> Documents:

@@ -15,6 +15,7 @@ from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.timer import Timer
 
+from fwtui.tui.actions import Action
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.palette import searched
 
@@ -69,20 +70,20 @@ class InputQueue:
     def __len__(self) -> int:
         return len(self._inputs) + (self._held is not None)
 
-    def holds(self, title: str, act: Act) -> bool:
-        """Return False if the action of the present key may run now.
+    def holds(self, row: Action, act: Act) -> bool:
+        """Return False if the action of the present key may run now, as most may.
 
         A letter's action runs after WAIT_SECONDS, or before the next key, unless that continues a word. The keys of a typed
         word have no effect.
         """
         key = self._inputs[0] if self._inputs else None
-        if not isinstance(key, Key) or not key.is_printable:
+        if not row.deliberate or not isinstance(key, Key) or not key.is_printable:
             return False
         if key is self._in_word:
-            self._show(f"{title}{IN_WORD}")
+            self._show(f"{row.description}{IN_WORD}")
         elif (key.character or "").isalpha():
-            self._held = HeldAction(title, act, self._app.set_timer(WAIT_SECONDS, self._perform_held))
-            self._show(f"{title}…")
+            self._held = HeldAction(row.description, act, self._app.set_timer(WAIT_SECONDS, self._perform_held))
+            self._show(f"{row.description}…")
         return self._held is not None or key is self._in_word
 
     async def _perform_held(self) -> None:
