@@ -241,7 +241,9 @@ class SweepScreen(Frame):
         self._draw_curves(self.query_one(HeatMap).subject.squares)
 
     def _choose(self, run: int) -> None:
-        """Show the run on the Run screen."""
+        """Show the run on the Run screen; if it is later in the recording, at the end of that."""
+        if run not in self.model.runs:
+            self.action_move("seek", 1)
         self.view.selected = run
         self.post_message(TopBar.Chosen("run"))
 
@@ -275,11 +277,6 @@ class RecordedSweepScreen(SweepScreen):
         playback = self.view.playback
         partial_only = playback is None or playback.recording.live or playback.recording.marks.directed
         return (None if partial_only else complete_recording(self)) or self.model
-
-    def _choose(self, run: int) -> None:
-        if run not in self.model.runs:
-            self.action_move("seek", 1)
-        super()._choose(run)
 
 
 def _described(square: Square, squares: Squares, model: Model) -> str:
