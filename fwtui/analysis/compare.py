@@ -65,7 +65,7 @@ class PointEstimate(NamedTuple):
     def text(self) -> str:
         """The ratio as text: about 108x (one repetition), whichever run is faster."""
         by = "one repetition" if self.repetitions == 1 else f"{self.repetitions} repetitions"
-        return f"about {_rough(max(self.estimate, 1 / self.estimate))}x ({by})"
+        return f"about {units.gain(max(self.estimate, 1 / self.estimate))} ({by})"
 
 
 class LowerBound(NamedTuple):
@@ -118,7 +118,7 @@ class Comparison(NamedTuple):
         if isinstance(self.ratio, LowerBound):
             return f">{self.ratio.least:.0f}x" if gain >= 1 else f"<1/{self.ratio.least:.0f}"
         if isinstance(self.ratio, PointEstimate):
-            return f"~{_rough(gain)}x" if gain >= 1 else f"~1/{_rough(1 / gain)}"
+            return f"~{units.gain(gain)}"
         return units.gain(gain)
 
     @property
@@ -132,7 +132,7 @@ class Comparison(NamedTuple):
         if isinstance(self.ratio, LowerBound):
             factor = f"at least {self.ratio.least:.0f}x"
         elif isinstance(self.ratio, PointEstimate):
-            factor = f"about {_rough(estimate)}x"
+            factor = f"about {factor}"
         return f"{factor} {'speedup over' if faster else 'slower than'}"
 
     @property
@@ -356,11 +356,6 @@ def _too_few(run: Run, base: Run) -> str:
     fewest = min(len(run.passes), len(base.passes))
     few = f"{units.counted(fewest, 'repetition')} per run {'is' if fewest == 1 else 'are'} too few"
     return f"{few}; use at least {ENOUGH}"
-
-
-def _rough(times: float) -> str:
-    """Format an estimate: 4.3, 108."""
-    return f"{times:.1f}" if times < 9.95 else f"{times:,.0f}"
 
 
 def _rounded_down(times: float) -> float:

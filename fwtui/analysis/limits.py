@@ -45,28 +45,27 @@ def _limit_of(model: Model, run: Run) -> Limit | None:
     if limits is None or not limits.complete:
         return None
     nonnegative = run.graph is None or run.graph.low is None or run.graph.low >= 0
-    forms = {form.key: form for form in right_for(run.backend, run.experiment.dtype, nonnegative)}
-    valid = (form for form in limits.forms if form.form in forms and form.relaxations_per_second)
-    best = max(valid, key=lambda form: form.relaxations_per_second or 0.0, default=None)
-    if best is None:
+    if (found := _fastest(limits, run.experiment.dtype, nonnegative)) is None:
         return None
+    form, best = found
     factor = _clock_factor(model, run, best)
     rate = (best.relaxations_per_second or 0.0) * factor * run.device_count
     share = run.rate / rate if run.rate and rate else None
     clock = best.clock_mhz * factor if best.clock_mhz else None
-    return Limit(forms[best.form], rate, share if share is not None and isfinite(share) else None, clock, best.noisy)
+    return Limit(form, rate, share if share is not None and isfinite(share) else None, clock, best.noisy)
+
+
+def _fastest(limits: events.Limits, dtype: str, nonnegative: bool) -> tuple[RelaxForm, events.FormLimit] | None:
+    """Return the fastest form that is valid for a data type and sign; None if none was measured."""
+    measured = {limit.form: limit for limit in limits.forms if limit.relaxations_per_second}
+    valid = ((form, measured[form.key]) for form in right_for(limits.backend, dtype, nonnegative) if form.key in measured)
+    return max(valid, key=lambda pair: pair[1].relaxations_per_second or 0.0, default=None)
 
 
 def describe_peaks(limits: events.Limits) -> list[str]:
     """Return the peak rate of each data type for non-negative weights, in relaxations/s: float32 108 G, int16 228 G (noisy)."""
-    texts = []
-    for dtype in DTYPES:
-        forms = {form.key for form in right_for(limits.backend, dtype, nonnegative=True)}
-        measured = [(one.relaxations_per_second, one.noisy) for one in limits.forms if one.form in forms]
-        if rates := [(rate, noisy) for rate, noisy in measured if rate]:
-            rate, noisy = max(rates)
-            texts.append(f"{dtype} {units.scaled(rate, '')}{' (noisy)' * noisy}".rstrip())
-    return texts
+    found = [(dtype, pair[1]) for dtype in DTYPES if (pair := _fastest(limits, dtype, True)) is not None]
+    return [f"{dtype} {units.scaled(one.relaxations_per_second, '')}{'(noisy)' * one.noisy}".rstrip() for dtype, one in found]
 
 
 def share_of_peak(run: Run, gpu: events.Device | None) -> float | None:

@@ -136,10 +136,9 @@ def _limiter(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer
     parts = tuple(
         AnswerBar(key, TITLES.get(key, key), allowed[key], f"allow {units.counted(allowed[key], 'warp')}") for key in keys
     )
-    share = theory.warps / theory.max_warps
-    full = theory.warps == theory.max_warps
+    full, share = theory.warps == theory.max_warps, units.percent(theory.warps / theory.max_warps)
     why = "not limited" if full else " and ".join(theory.limiters)
-    text = f"{why}: {theory.warps} of {theory.max_warps} warps, {units.percent(share)}"
+    text = f"{why}: {theory.warps} of {theory.max_warps} warps, {share}"
     return QuestionAnswer(text, None, ("warps",) if full else theory.limiters, parts)
 
 

@@ -131,8 +131,7 @@ class Live:
             self._take(self.sampling.follow(gpus))
         if not device.simulated:
             self.send_limits(device)
-        run = self._next_run
-        self._next_run += 1
+        run, self._next_run = self._next_run, self._next_run + 1
         self.experiments[run] = sharing(experiment, self.experiments.get(run - 1))
         self._queued = requests.RunRequest(run, experiment, brief, path_of(experiment.kernel), self.record_source)
         self._start_queued()
@@ -275,10 +274,8 @@ class Live:
         if self.worker.child is not None and self.worker.child.workers:
             self.sampling.measures(self.worker.child.workers)
         self._watch_worker()
-        try:
+        with suppress(StartError):  # the next run reports it
             self._start_queued()
-        except StartError as error:
-            self.emit(events.Notice(t=self.now, level="error", text=str(error)))
         for event in filter(None, (self.sampling.died(self.now), self.warp_sampling.over())):
             self.emit(msgspec.structs.replace(event, t=self.now))
         return count
@@ -421,8 +418,7 @@ class Live:
             self.emit(requests.last_word(request, self.now, "cancelled", why))
 
     def _watch_counting(self) -> None:
-        counting = self._counting
-        if counting is None or counting.outcome is None:
+        if (counting := self._counting) is None or counting.outcome is None:
             return
         self._counting = None
         self.sampling.release()

@@ -110,7 +110,7 @@ def test_an_interval_across_the_threshold_is_unclear() -> None:
         assert f"this recording contains only 0 of the {len(STEADY)} repetitions of run {other.run.id}" in why
     tenth = session.add(times(0.1), ALL_CORES)
     verdict, why, _ = classify(tenth._replace(run=replace(tenth.run, samples=())), whole)
-    assert verdict == FASTER and why == "about 10x (6 repetitions); for a better estimate run it again"
+    assert verdict == FASTER and why == "about 10.0x (6 repetitions); for a better estimate run it again"
 
 
 @pytest.mark.parametrize(("passes", "words"), [(1, "1 repetition per run is too few"), (2, "2 repetitions per run are too few")])
@@ -129,11 +129,11 @@ def test_few_close_repetitions_are_unclear(passes: int, words: str) -> None:
 @pytest.mark.parametrize(
     ("ours", "theirs", "verdict", "speedup", "words"),
     [
-        ([0.0103], [1.0], FASTER, 1 / 0.0103, "about 97x (one repetition)"),
+        ([0.0103], [1.0], FASTER, 1 / 0.0103, "about 97.1x (one repetition)"),
         ([123.0], [1.0], SLOWER, 1 / 123, "about 123x (one repetition)"),
-        ([1.0, 1.1, 1.2], [0.16, 0.15, 0.14], SLOWER, 0.15 / 1.1, "about 7.3x (3 repetitions)"),
-        ([1.0], [4.0, 4.1, 4.2, 4.1, 4.0], FASTER, 4.1, "about 4.1x (one repetition)"),
-        ([4.31, 4.32, 4.32], [8.57, 8.58, 8.58], FASTER, 8.58 / 4.32, "about 2.0x (3 repetitions)"),
+        ([1.0, 1.1, 1.2], [0.16, 0.15, 0.14], SLOWER, 0.15 / 1.1, "about 7.33x (3 repetitions)"),
+        ([1.0], [4.0, 4.1, 4.2, 4.1, 4.0], FASTER, 4.1, "about 4.10x (one repetition)"),
+        ([4.31, 4.32, 4.32], [8.57, 8.58, 8.58], FASTER, 8.58 / 4.32, "about 1.99x (3 repetitions)"),
     ],
 )
 def test_few_repetitions_show_a_difference_beyond_noise(ours: Any, theirs: Any, verdict: str, speedup: float, words: str) -> None:
