@@ -13,7 +13,7 @@ from string import Formatter
 from typing import Any, NamedTuple
 
 from fwtui.analysis.bottleneck import COUNTERS, LATENCY, counters_of
-from fwtui.analysis.cpu import cpu_facts
+from fwtui.analysis.cpu import cpu_facts, scalar_reason
 from fwtui.analysis.disturbances import timers_distort
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.phase_table import LAUNCH_SECONDS, LAUNCHES, PhaseRow, phase_rows, roofs_of, slowest_line, tiles_per_launch
@@ -100,6 +100,11 @@ class RunFacts:
         """Return the ratio of two counters; None if one was not read."""
         over, under = self.counters.get(amount), self.counters.get(by)
         return over / under if over is not None and under else None
+
+    @property
+    def scalar_reason(self) -> str:
+        """The reason why a CPU's code is not vectorised."""
+        return scalar_reason(next(iter(self.run.loops), None))
 
     @property
     def narrow(self) -> PhaseRow | None:
@@ -260,7 +265,7 @@ def _copy_ratio(f: RunFacts) -> float | None:
 def _idle_cores(f: RunFacts) -> float | None:
     """Return cores / busy cores if the run uses about one of several cores; else None."""
     busy, cores = (f.cpu.busy, f.cpu.cores) if f.cpu is not None else (None, None)
-    return cores / busy if busy and cores and cores > 1 and busy < 1.5 else None
+    return cores / max(busy, 1.0) if busy and cores and cores > 1 and busy < 1.5 else None
 
 
 def _core_cycles(f: RunFacts) -> float | None:
@@ -354,5 +359,5 @@ CPU: tuple[Cause, ...] = (
     Cause("cores", "tiled-cpu", _idle_cores, 1.0, "{f.cpu.busy:.1f} of {f.cpu.cores} cores were busy",
           lambda f, x: x, "all of them were"),
     Cause("vectors", "tiled-cpu", _core_cycles, 1.0,
-          "{f.cpu.each:.2g} relaxations per cycle on each busy core; one vector instruction does several"),
+          "{f.cpu.each:.2g} relaxations per cycle on each busy core: {f.scalar_reason}"),
 )

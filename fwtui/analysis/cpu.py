@@ -52,7 +52,9 @@ class CpuFacts(NamedTuple):
         return min(self.limit.bytes_per_second, of_cores)
 
     def instructions_a_cycle(self, loop: CpuLoop | None, each: float | None) -> float | None:
-        """Return the instructions per cycle of a busy core in that loop, at `each` relaxations per cycle."""
+        """Return the instructions of that loop per cycle of a busy core, which may also execute other code, at `each`
+        relaxations per cycle.
+        """
         countable = loop is not None and loop.relaxations and each
         return sum(loop.mix.values()) / loop.relaxations * each if loop is not None and countable and each else None
 
@@ -117,8 +119,15 @@ def has_minimum(loop: CpuLoop) -> bool:
 def vectors(loop: CpuLoop) -> str:
     """Describe the vector width of a loop: 16 relaxations per instruction (512 bits)."""
     if loop.lanes == 1:
-        return "one relaxation per instruction"
+        return "one relaxation per instruction" + f", the vector loop of {loop.skipped} is skipped" * bool(loop.skipped)
     return f"{loop.lanes} relaxations per instruction ({loop.lanes * loop.item_bits} bits)"
+
+
+def scalar_reason(loop: CpuLoop | None) -> str:
+    """Explain code without vector instructions; without a loop, it is a library's."""
+    if loop is None or not loop.skipped:
+        return "each instruction does one relaxation; a vector instruction does several"
+    return f"the vector loop, {loop.skipped} relaxations per instruction, is skipped because its check for overlapping rows fails"
 
 
 def describe_cpu(facts: CpuFacts, loop: CpuLoop | None) -> str:

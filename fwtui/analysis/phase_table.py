@@ -29,7 +29,7 @@ from fwtui.analysis.bottleneck import (
     dram_share,
     reason_of,
 )
-from fwtui.analysis.cpu import CpuFacts, cpu_facts, has_minimum, level_with_article, phase_facts
+from fwtui.analysis.cpu import CpuFacts, cpu_facts, has_minimum, level_with_article, phase_facts, scalar_reason
 from fwtui.analysis.data_sheet import SHARED_BYTES_PER_CLOCK, shared_bytes_per_second
 from fwtui.analysis.disturbances import MAX_OVERHEAD, timers_distort
 from fwtui.analysis.limits import limit_of
@@ -43,8 +43,8 @@ from fwtui_kernels.plan import ITEMSIZE, WARP
 
 PEAK_ERROR = 0.05  # relative error of a measured peak rate: a share may exceed 1 by this much
 MIN_COMBINED_SHARE = 0.8  # two roofs that add up to this share of the time explain a kernel that alternates between them
-MAX_STALLED_RATE = 1.0  # instructions per cycle; a core below this rate mostly waits for results
-MIN_ISSUE_RATE = 3.0  # instructions per cycle; a core above this rate mostly issues instructions
+MAX_IDLE_RATE = 1.0  # instructions of the inner loop per cycle; below this rate a core mostly waits or executes other code
+MIN_ISSUE_RATE = 3.0  # instructions of the inner loop per cycle; a core above this rate mostly issues them
 MIN_RUN_SHARE = 0.8  # telemetry of the whole run represents a phase that takes at least this share of it
 LAUNCH_SECONDS = 3e-6  # approximate time to launch an empty kernel on current GPUs
 LAUNCH_SHARE = 0.5  # share of a phase's time above which launch overhead is its bottleneck
@@ -69,11 +69,11 @@ class Roofs(NamedTuple):
     float_minimum: float | None = None  # relaxations a second by a CPU's minimum of float32, if another form is faster
 
 
-UNKNOWN, LAUNCHES = "unknown", "launch overhead"
+UNKNOWN, LAUNCHES, SCALAR = "unknown", "launch overhead", "not vectorised"
+OUTSIDE = "latency or other code"  # bottleneck of a phase whose inner loop issues few instructions
 MODEL, SHEET = "model", "model, data sheet"  # origins of numbers
 UNMEASURED = "the peak rates of this device are not measured"
 TIMERS = f"timer overhead above {100 * MAX_OVERHEAD:.0f} % of the median time, so the per-phase times cannot show it"
-SCALAR = "each instruction does one relaxation; a vector instruction does several"
 LINK = "interconnect"  # bottleneck of broadcasting a panel
 
 
@@ -303,7 +303,7 @@ def _shares(compute_share: float | None, share_of: str = "") -> list[str]:
 def _by_cpu(run: Run, roofs: Roofs, line: PhaseRow, facts: CpuFacts) -> Bottleneck:
     """Return the bottleneck of a phase on a CPU.
 
-    Tested in order: too few tiles, instruction issue, the memory that holds the matrix, scalar code, both roofs, latency.
+    Tested in order: too few tiles, instruction issue, the memory that holds the matrix, scalar code, both roofs, an idle loop.
     """
     loop, bandwidth = of_phase(run.loops, line.key), facts.bytes_per_second
     tiles, cores = tiles_per_launch(run, line), facts.cores
@@ -311,7 +311,7 @@ def _by_cpu(run: Run, roofs: Roofs, line: PhaseRow, facts: CpuFacts) -> Bottlene
         return Bottleneck("too few tiles", f"{units.counted(round(tiles), 'tile')}, {cores} cores")
     if timers_distort(run):
         scalar = facts.scalar or (loop is not None and loop.lanes == 1)
-        return Bottleneck("not vectorised", SCALAR) if scalar else Bottleneck(UNKNOWN, TIMERS)
+        return Bottleneck(SCALAR, scalar_reason(loop)) if scalar else Bottleneck(UNKNOWN, TIMERS)
     if bandwidth is None and "bandwidth" not in roofs.noisy:
         bandwidth = roofs.bytes_per_second
     seconds = _over(line.device_bytes, bandwidth)
@@ -330,15 +330,16 @@ def _by_cpu(run: Run, roofs: Roofs, line: PhaseRow, facts: CpuFacts) -> Bottlene
             float_peak = _of_peak(float_share * faster, peak)
             return Bottleneck(ISSUE, f"{float_peak}; a {roofs.form.rpartition(', ')[2]} would do {units.gain(faster)} as many")
     if facts.scalar or (loop is not None and loop.lanes == 1):
-        return Bottleneck("not vectorised", SCALAR)
+        return Bottleneck(SCALAR, scalar_reason(loop))
     rate = facts.instructions_a_cycle(loop, facts.each)
     if rate is not None and rate >= MIN_ISSUE_RATE:
-        return Bottleneck(ISSUE, f"{rate:.1f} instructions per cycle")
+        return Bottleneck(ISSUE, f"the inner loop issues {rate:.1f} instructions per cycle")
     if compute_share is not None and memory_share is not None and MIN_COMBINED_SHARE <= compute_share + memory_share <= 1:
         both = f"{_of_peak(compute_share, share_of)} and {whole_percent(memory_share)} of the bandwidth, alternating"
         return Bottleneck(f"{ISSUE} and {roofs.memory}", both)
-    if rate is not None and rate < MAX_STALLED_RATE and compute_share is not None:
-        return Bottleneck(LATENCY, f"{rate:.1f} instructions per cycle, waiting for results and for {roofs.memory}")
+    if rate is not None and rate < MAX_IDLE_RATE and compute_share is not None:
+        few = f"the inner loop issues only {units.digits(rate)} instructions per cycle"
+        return Bottleneck(OUTSIDE, f"{few}; copies, stores and barriers are outside it")
     return _unknown(roofs, memory_share, compute_share, share_of)
 
 

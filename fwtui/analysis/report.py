@@ -11,7 +11,7 @@ from fwtui.analysis import answers
 from fwtui.analysis.causes import hints
 from fwtui.analysis.columns import baseline_run, flops_per_task
 from fwtui.analysis.compare import ComparedRun, speedup
-from fwtui.analysis.cpu import cpu_facts, level_name
+from fwtui.analysis.cpu import cpu_facts, level_name, phase_facts
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.disturbances import disturbances
 from fwtui.analysis.explanation import explain
@@ -105,6 +105,7 @@ def _cpu(model: Model, run: Run) -> dict[str, Any] | None:
     facts = cpu_facts(model, run)
     if facts is None:
         return None
+    each = {phase.key: phase_facts(facts, phase).each for phase in run.phases}
     return {
         "cores": facts.cores,
         "busy_cores": facts.busy,
@@ -120,7 +121,8 @@ def _cpu(model: Model, run: Run) -> dict[str, Any] | None:
                 "vector_bits": loop.lanes * loop.item_bits,
                 "relaxations": loop.relaxations,
                 "mix": dict(loop.mix),
-                "instructions_per_cycle": facts.instructions_a_cycle(loop, facts.each),
+                "skipped_lanes": loop.skipped,
+                "instructions_per_cycle": facts.instructions_a_cycle(loop, each.get(loop.op, facts.each)),
             }
             for loop in run.loops
         },

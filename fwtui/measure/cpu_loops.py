@@ -1,4 +1,4 @@
-"""The inner loop of each op of a CPU kernel, from the x86-64 or AArch64 assembly that LLVM prints."""
+"""The inner loop that each op of a CPU kernel executes, from the x86-64 or AArch64 assembly that LLVM prints."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ class Loop(NamedTuple):
     item_bits: int
     relaxations: int  # relaxations of one iteration
     mix: dict[str, int]  # instructions of one iteration
+    skipped: int = 0  # relaxations in one instruction of a vector loop that a check for overlapping rows skips
 
 
 def inner_loops(it: LoadedKernel, cached: bool) -> Iterator[tuple[str, Loop]]:
@@ -50,15 +51,22 @@ def inner_loops(it: LoadedKernel, cached: bool) -> Iterator[tuple[str, Loop]]:
         return
     most = shape.tile if it.kernel.tiles else MAX_LANES  # no row is longer than a tile
     for step in one_of_each_op([step for step in it.plan if step.op in program.ops]):
-        identity = (edition(), it.kernel.id, shape.dtype, shape.tile, shape.options, step.op)
+        identity = (edition(), it.kernel.id, shape.dtype, shape.tile if it.kernel.tiles else shape.n, shape.options, step.op)
         kind = f"loops/{zlib.crc32(repr(identity).encode()):08x}"
         loop = device_cache.read(kind, CPU, msgspec.json.Decoder(Loop).decode) if cached else None
         if loop is None:
-            loop = inner_loop(assembly(program.ops[step.op], *program.arguments(step, it.buffers)), most)
+            loop = executed_loop(*assembly(program.ops[step.op], *program.arguments(step, it.buffers)), min(most, shape.padded))
             if loop is not None and cached:
                 device_cache.write(kind, CPU, msgspec.json.encode(loop))
         if loop is not None:
             yield step.op, loop
+
+
+def executed_loop(compiled: str, executed: str, most: int) -> Loop | None:
+    """Return the inner loop of the executed assembly, and in it the width of a vector loop that is only in the compiled one."""
+    loop, widest = inner_loop(executed, most), inner_loop(compiled, most)
+    skips = loop is not None and widest is not None and loop.lanes == 1 < widest.lanes
+    return loop._replace(skipped=widest.lanes) if loop is not None and widest is not None and skips else loop
 
 
 def inner_loop(assembly: str, most: int = MAX_LANES) -> Loop | None:
@@ -69,6 +77,8 @@ def inner_loop(assembly: str, most: int = MAX_LANES) -> Loop | None:
         for place, (name, operands) in enumerate(code)
         if _JUMP.fullmatch(name) and (target := operands.rpartition(",")[2].strip()) in labels and labels[target] <= place
     ]
+    # a jump back over a return is in code behind the end of the function
+    spans = [span for span in spans if not any(code[place][0] in ("ret", "retq") for place in span)]
     turns = (code[span[0] : span[-1] + 1] for span in innermost(spans))
     loops = [loop for turn in turns if (loop := _loop(turn)) is not None and loop.lanes <= most]
     return max(loops, key=lambda loop: loop.relaxations, default=None)

@@ -278,13 +278,14 @@ class CpuUse(OfRun, frozen=True, kw_only=True):
 
 
 class CpuLoop(OfRun, frozen=True, kw_only=True):
-    """The inner loop of an op, as compiled for the CPU."""
+    """The inner loop that an op executes on the CPU."""
 
     op: str
     lanes: Annotated[int, Meta(ge=1, le=256)]  # relaxations in one instruction
     item_bits: Annotated[int, Meta(ge=1, le=64)]
     relaxations: Annotated[int, Meta(ge=1, le=2**20)]  # relaxations in one iteration of the loop
     mix: Mix = {}  # instructions of one iteration
+    skipped: Annotated[int, Meta(ge=0, le=256)] = 0  # lanes of a vector loop that a check for overlapping rows skips
 
 
 class Verdict(OfRun, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from typing import Any
 
 import numba
 
+from fwtui_kernels.compiled.executed_code import executed
 from fwtui_kernels.needs import Need, lacking, member, member_needed
 
 TO_INSTRUCTIONS = ("parallel", "nogil", "fastmath", "error_model")  # options that affect the compiled code
@@ -50,10 +51,11 @@ check()
 COMPILER_LOCK: Any = member("numba.core", "compiler_lock.global_compiler_lock")
 
 
-def assembly(function: Any, *args: Any) -> str:
-    """Return the assembly of a function for arguments of those types; empty for a function that numba did not compile.
+def assembly(function: Any, *args: Any) -> tuple[str, str]:
+    """Return the assembly of a function for arguments of those types, and the part of it that these arguments execute.
 
-    Numba does not show code from its cache, so the function, without the functions that it calls, is compiled again.
+    Both are empty for a function that numba did not compile. Numba does not show code from its cache, so the function, without
+    the functions that it calls, is compiled again.
     """
     keywords: dict[str, Any] = {}
     while not hasattr(function, "inspect_asm"):
@@ -61,15 +63,21 @@ def assembly(function: Any, *args: Any) -> str:
             args, keywords = (*function.args, *args), {**function.keywords, **keywords}
             function = function.func
         elif (function := getattr(function, "__wrapped__", None)) is None:
-            return ""
-    return _text(function, tuple(map(numba.typeof, signature(function.py_func).bind(*args, **keywords).arguments.values())))
+            return "", ""
+    arguments = signature(function.py_func).bind(*args, **keywords).arguments
+    assembly, code = _compiled(function, tuple(map(numba.typeof, arguments.values())))
+    try:
+        return assembly, executed(code, arguments)
+    except RuntimeError:  # LLVM rejects the changed code
+        return assembly, assembly
 
 
 @lru_cache(maxsize=2)  # several ops of a kernel may share a function
-def _text(dispatcher: Any, types: tuple[Any, ...]) -> str:
+def _compiled(dispatcher: Any, types: tuple[Any, ...]) -> tuple[str, str]:
+    """Return the assembly and the LLVM code of a function for these types."""
     if types not in dispatcher.stats.cache_misses:
         dispatcher = numba.njit(**{key: value for key, value in dispatcher.targetoptions.items() if key in TO_INSTRUCTIONS})(
             dispatcher.py_func
         )
         dispatcher.compile(types)
-    return dispatcher.inspect_asm(types)
+    return dispatcher.inspect_asm(types), dispatcher.inspect_llvm(types)

@@ -140,7 +140,8 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {  # what trigger
         "1.0 of 16 cores were busy; at most 16.0x if all of them were; see `tiled-cpu`"),
     "vectors": ({"backend": "cpu", "seconds": 1.0, "read": {"cpu_utilisation": 0.9, "cpu_clock_mhz": 3000.0}},
         {"backend": "cpu", "seconds": 0.01, "read": {"cpu_utilisation": 0.9, "cpu_clock_mhz": 3000.0}},
-        "0.025 relaxations per cycle on each busy core; one vector instruction does several; see `tiled-cpu`"),
+        "0.025 relaxations per cycle on each busy core: each instruction does one relaxation; a vector instruction does "
+        "several; see `tiled-cpu`"),
 }  # fmt: skip
 
 

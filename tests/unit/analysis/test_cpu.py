@@ -83,7 +83,11 @@ CASES: dict[str, tuple[Model, str]] = {
         modelled(0.22, LOOP, each_bytes=2),
         "instruction issue and the L3 cache: 45 % of the peak rate of its busy cores and 45 % of the bandwidth, alternating.",
     ),
-    "waiting": (modelled(2.0, LOOP), "latency: 0.0 instructions per cycle, waiting for results and for the L3 cache."),
+    "waiting": (modelled(2.0, LOOP), "latency or other code: the inner loop issues only 0.03 instructions per cycle; copies, "),
+    "skipped": (
+        modelled(2.0, replace(SCALAR, skipped=8)),
+        "not vectorised: the vector loop, 8 relaxations per instruction, is skipped because its check for overlapping rows ",
+    ),
     "tiles": (modelled(2.0, kernel="tiled-cpu", tile=500), "too few tiles: 0 tiles, 8 cores."),
 }
 

@@ -8,7 +8,7 @@ import pytest
 
 from fwtui.engine.engine import HostEngine
 from fwtui.engine.kernel_instance import load_kernel
-from fwtui.measure.cpu_loops import Loop, inner_loop, inner_loops
+from fwtui.measure.cpu_loops import Loop, executed_loop, inner_loop, inner_loops
 from fwtui_kernels import registry
 from fwtui_kernels.compiled.cpu_vectors import ROWS, vector_bytes, width_of
 from fwtui_kernels.compiled.numba_internals import assembly
@@ -61,6 +61,7 @@ def test_the_loop_of_most_relaxations_is_found(text: str, lanes: int, bits: int,
     assert loop is not None
     assert (*loop[:3], sum(loop.mix.values())) == (lanes, bits, relaxations, instructions)
     assert inner_loop(NONE) is None and inner_loop("") is None
+    assert inner_loop(AVX2.replace("\tjb", "\tretq\n\tjb")) is None, "a jump back over a return is not a loop"
     assert inner_loop(text, most=4) == (Loop(1, 32, 1, {"vaddss": 1, "vucomiss": 1, "jbe": 1}) if text == X86 else None)
 
 
@@ -73,9 +74,37 @@ def test_the_loops_of_the_tiled_kernel_are_those_it_runs(dtype: str, vector: int
     assert set(found) == {"pivot", "panels", "rest"}
     width, item = width_of(ITEMSIZE[dtype], 32), ITEMSIZE[dtype]
     loop = found["rest"]
+    assert all("callq" not in one.mix and not one.skipped for one in found.values())
     assert loop.item_bits == 8 * item and loop.lanes == (min(vector_bytes() // item, width) if vector else 1)
     if vector:
         assert loop.relaxations % (ROWS * width) == 0, "whole k of a block of registers, and nothing wider"
+
+
+def copied(distance, k):
+    row_k = distance[k].copy()
+    for i in range(len(distance)):
+        to_k = distance[i, k]
+        for j in range(len(distance)):
+            distance[i, j] = min(distance[i, j], to_k + row_k[j])
+
+
+def looped(d, first, last):
+    for k in range(first, last):
+        for i in range(len(d)):
+            for j in range(len(d)):
+                d[i, j] = min(d[i, j], d[i, k] + d[k, j])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int16"])
+def test_a_vector_loop_that_a_check_for_overlapping_rows_skips_is_not_the_inner_loop(dtype: str) -> None:
+    with load_kernel(registry()["serial"], Shape(70, 1, dtype), HostEngine(Target("cpu"))) as it:
+        _, serial = next(inner_loops(it, cached=False))
+    loop = executed_loop(*assembly(numba.njit(copied), np.ones((70, 70), np.float32), 3), 256)
+    assert loop is not None and loop.lanes > 1 and not loop.skipped, "a copy of row k cannot overlap"
+    assert serial.lanes == 1 and serial.skipped == loop.lanes * 4 // ITEMSIZE[dtype], "row k is one of the written rows"
+    if dtype == "float32":
+        loop = executed_loop(*assembly(numba.njit(looped), np.ones((70, 70), np.float32), 0, 64), 256)
+        assert loop is not None and (loop.lanes, loop.skipped) == (1, serial.skipped), "also if the function has the loop over k"
 
 
 def test_cached_code_is_shown_like_new_code(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,11 +112,11 @@ def test_cached_code_is_shown_like_new_code(tmp_path: Any, monkeypatch: pytest.M
     monkeypatch.syspath_prepend(str(tmp_path))
     from lower import lower  # pyright: ignore[reportMissingImports]
 
-    row = np.ones(8, np.int32)
+    row, one = np.ones(100, np.float32), np.float32(1)
     fresh, again = (numba.njit(cache=True)(lower) for _ in range(2))
-    fresh(row, 1)
-    again(row, 1)
+    fresh(row, one)
+    again(row, one)
     assert cast("Any", again).stats.cache_hits, "it came from the disk"
-    loop = inner_loop(assembly(fresh, row, 1))
-    assert loop is not None and loop == inner_loop(assembly(again, row, 1))
-    assert assembly(len, row) == "", "no code of numba's"
+    loop = executed_loop(*assembly(fresh, row, one), 256)
+    assert loop is not None and loop == executed_loop(*assembly(again, row, one), 256)
+    assert assembly(len, row) == ("", ""), "no code of numba's"
