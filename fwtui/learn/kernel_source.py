@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
@@ -34,6 +35,7 @@ class SourcePart(NamedTuple):
     relaxing: frozenset[int] = frozenset()
     own: frozenset[str] = frozenset()  # ops that are this function
     ops: frozenset[str] = frozenset()  # all ops that call it
+    name: str = ""  # empty for a file
 
 
 class _Function(NamedTuple):
@@ -41,13 +43,25 @@ class _Function(NamedTuple):
     node: ast.FunctionDef
 
 
-def source(kernel_id: str, dense: bool = False) -> tuple[SourcePart, ...]:
+def source(kernel_id: str, dense: bool = False, options: Mapping[str, int] = {}) -> tuple[SourcePart, ...]:
     """Return the source of a kernel: the compiled functions of a rung, the current file of a user kernel.
 
     `dense`: if the kernel has functions for sparse graphs, return those that it launches without an elimination order.
+    `options` replace the kernel's defaults, which decide the compiled branches.
     """
     path = path_of(kernel_id)
-    return (_user_source(Path(path)),) if path else _rung_source(kernel_id, dense)
+    return (_user_source(Path(path)),) if path else _rung_source(kernel_id, dense, tuple(sorted(options.items())))
+
+
+def innermost(parts: Sequence[SourcePart], op: str) -> SourcePart | None:
+    """Return the function that relaxes in an op, of any op if none has that name, and calls no other function that does."""
+    relaxing = [part for part in parts if part.relaxing and op in part.ops] or [part for part in parts if part.relaxing]
+    names = {part.name for part in relaxing}
+    for part in reversed(relaxing):
+        called = {name for number in part.relaxing for name in re.findall(r"(\w+)\(", part.lines[number - part.first])}
+        if not called & names - {part.name}:
+            return part
+    return None
 
 
 def _user_source(path: Path) -> SourcePart:
@@ -64,7 +78,7 @@ def _user_source(path: Path) -> SourcePart:
 
 
 @cache
-def _rung_source(kernel_id: str, dense: bool) -> tuple[SourcePart, ...]:
+def _rung_source(kernel_id: str, dense: bool, options: tuple[tuple[str, int], ...]) -> tuple[SourcePart, ...]:
     """Return the functions of a kernel's ops in the order of the plan, each followed by the functions that it calls.
 
     A kernel without compiled functions is one part: its file.
@@ -74,13 +88,14 @@ def _rung_source(kernel_id: str, dense: bool) -> tuple[SourcePart, ...]:
     if dense and kernel.ordered is not None:
         modules = [*modules[1:], modules[0]]  # the functions of the rung below come first
     functions = [_Function(module, node) for module in modules for node in _compiled(_text(module))]
+    choices = _choices(modules, dict([*kernel.defaults, *options]))
     runs: dict[_Function, set[str]] = {}
     ops_by_function: dict[_Function, set[str]] = {}
     for op, phase in _ops(kernel):
         begin = _broadcast(kernel) if op == BROADCAST else _named(op, functions) or _named(phase, functions)
         if begin is not None:
             ops_by_function.setdefault(begin, set()).add(op)
-            for function in _called_by(begin, functions):
+            for function in _called_by(begin, functions, choices):
                 runs.setdefault(function, set()).add(op)
     if not runs:
         return (SourcePart(_file(modules[0]), 1, tuple(_text(modules[0]).split("\n"))),)
@@ -167,13 +182,31 @@ def _compiled(text: str) -> list[ast.FunctionDef]:
     return [f for f in functions if any(_called(decorator) in COMPILED for decorator in f.decorator_list)]
 
 
-def _called_by(begin: _Function, functions: list[_Function]) -> Iterator[_Function]:
+def _choices(modules: Iterable[str], options: Mapping[str, int]) -> dict[str, bool]:
+    """Return the value of each test `x is not None` with these options (default: 1) of `x = None if options[name] else y`."""
+    assigned = (node for module in modules for node in ast.walk(_parsed(module)) if isinstance(node, ast.Assign))
+    found = ((node, re.match(r"None if options\['(\w+)'\] else ", ast.unparse(node.value))) for node in assigned)
+    return {f"{_bare(node.targets[0])} is not None": not options.get(match[1], 1) for node, match in found if match}
+
+
+def _compiled_nodes(function: ast.AST, choices: Mapping[str, bool]) -> Iterator[ast.AST]:
+    """Yield the nodes of a function, breadth first, without the branches that numba drops because of an argument None."""
+    nodes = [function]
+    for node in nodes:  # the list grows in this loop
+        yield node
+        if isinstance(node, ast.If) and (test := ast.unparse(node.test)) in choices:
+            nodes += node.body if choices[test] else node.orelse
+        else:
+            nodes += ast.iter_child_nodes(node)
+
+
+def _called_by(begin: _Function, functions: list[_Function], choices: Mapping[str, bool]) -> Iterator[_Function]:
     """Yield a function and the compiled functions that it calls, at any depth; a name first means the one in its file."""
     found, waiting = {begin}, [begin]
     while waiting:
         function = waiting.pop(0)
         yield function
-        calls = [node for node in ast.walk(function.node) if isinstance(node, ast.Call)]
+        calls = [node for node in _compiled_nodes(function.node, choices) if isinstance(node, ast.Call)]
         names = [_bare(call.args[0]) if _called(call) == "on_all_cores" else _called(call) for call in calls]
         callees: list[_Function] = []
         for name in dict.fromkeys(names):
@@ -188,7 +221,7 @@ def _part(function: _Function, relaxed_ops: frozenset[str], ops: frozenset[str])
     node = function.node
     first, last = min((d.lineno for d in node.decorator_list), default=node.lineno), node.end_lineno or node.lineno
     lines = _text(function.module).split("\n")[first - 1 : last]
-    return SourcePart(_file(function.module), first, tuple(lines), frozenset(_relaxations(node)), relaxed_ops, ops)
+    return SourcePart(_file(function.module), first, tuple(lines), frozenset(_relaxations(node)), relaxed_ops, ops, node.name)
 
 
 def _relaxations(function: ast.FunctionDef) -> Iterator[int]:

@@ -40,7 +40,7 @@ async def test_a_newcomer_presses_r_and_sees_a_verified_result(dashboard: FwtuiA
         assert all(phase.title in shown for phase in scenes.PHASES)
         assert "90.0 %" in shown and "18.4 ms" in shown
         assert "1.26 GB/s" in shown and "not available         % of peak" in shown
-        assert "fwtui_kernels/k20_tiled_cpu.py" in shown and "■ written" not in shown, "its picture would be of one colour"
+        assert "fwtui_kernels/compiled/cpu_tiles.py" in shown and "■ written" not in shown, "its picture would be of one colour"
         assert "no GPU · CPU kernels" in shown
         dashboard.screen.query_one("#field-kernel", Select).focus()
         await proceed(pilot, "enter", "pagedown", "enter")

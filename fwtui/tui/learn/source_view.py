@@ -11,8 +11,9 @@ from pygments.token import Token
 from textual.content import Content
 from textual.highlight import HighlightTheme, highlight
 
+from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.user_kernel_registry import known_kernels
-from fwtui.learn.kernel_source import SourcePart, source
+from fwtui.learn.kernel_source import SourcePart, innermost, source
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, line
 
 RUNS, RELAXES, CONTINUED = "▌", "*", "↪"
@@ -58,10 +59,10 @@ class SourceView(TextPanel[Running]):
         return self.relaxes - height // 2
 
 
-def excerpt(kernel: str, most: int, width: int) -> list[Content]:
-    """Return at most `most` rows of the first function that relaxes, around the relaxation; empty for an unknown kernel."""
-    parts = source(kernel) if kernel in known_kernels() else ()
-    part = next((part for part in parts if part.relaxing), None)
+def excerpt(experiment: Experiment, op: str, most: int, width: int) -> list[Content]:
+    """Return at most `most` rows around the innermost relaxation of an op; empty for an unknown kernel."""
+    kernel = experiment.kernel
+    part = innermost(source(kernel, options=experiment.options) if kernel in known_kernels() else (), op)
     if part is None:
         return []
     first = max(0, min(part.relaxing) - part.first - most + 3)

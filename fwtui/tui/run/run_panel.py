@@ -22,7 +22,7 @@ from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.stream.stages import doing
-from fwtui.tui.explain.warp_panel import hotspots
+from fwtui.tui.explain.warp_panel import hotspots, slowest_op
 from fwtui.tui.frame.base_screens import DETAILED, PlaceScreen
 from fwtui.tui.frame.notices import Banner
 from fwtui.tui.widgets import run_labels, run_text
@@ -125,12 +125,12 @@ def in_lines(subject: RunSubject, width: int) -> list[Content]:
 
 
 def code(s: RunSubject, width: int) -> list[Content]:
-    """Return the inner loop of the kernel of a run without PC samples, while it is running and after it has succeeded."""
+    """Return the inner loop of a run without PC samples, in its slowest phase, while it is running and after it has succeeded."""
     if s.run.state not in ("running", "done") or s.run.ranks or main_samples(s.run) is not None:
         return []
     from fwtui.tui.learn.source_view import excerpt  # imports the highlighter: after the first frame
 
-    return excerpt(s.run.experiment.kernel, MAX_CODE, width)
+    return excerpt(s.run.experiment, slowest_op(s.run), MAX_CODE, width)
 
 
 class Headline(TextPanel[tuple[Content, ...]]):

@@ -30,7 +30,7 @@ from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.view import View
 from fwtui.tui.run.answers_panel import AnswersPanel
 from fwtui.tui.run.run_panel import RunPanel
-from fwtui.tui.widgets.ladder_chart import ladder_on
+from fwtui.tui.widgets.ladder_chart import ladder_of
 from fwtui.tui.widgets.matrix import MatrixPicture
 from fwtui.tui.widgets.run_labels import is_beginning
 from fwtui.tui.widgets.run_table import NEWEST, ORDERS, HistoryTable
@@ -44,6 +44,7 @@ POINTED = {  # selectors of the panels that a marker can name; other names are c
 }
 
 
+MIN_RUNGS = 4  # rungs of a recording that ends on its ladder
 ANSWERED = "-answers"  # the class of a screen that shows the distance summary
 ALL = ("",)  # numbers of every line
 SPEED = {"Figures Large, .reason, .next, HistoryTable": None, "Figures Headline, .total, .phases": ALL}
@@ -254,7 +255,7 @@ class SessionScreen(Frame):
 
     def _show_marked(self) -> None:
         marked = self.query_one(HistoryTable).marked
-        self.view.selected = None if marked == self.model.current and not self.view.ladder_at_end else marked
+        self.view.selected = None if marked == self.model.current else marked
         self.update()
 
     def action_next_rung(self) -> None:
@@ -295,8 +296,9 @@ class ReplayScreen(SessionScreen):
 
     def show(self) -> None:
         super().show()
-        rungs = self.view.ladder_at_end if self.view.selected is None else ()
-        self.query_one(RunPanel).show_ladder(ladder_on(rungs, "this recording"))
+        at_end = self.view.playback is not None and self.view.playback.player.at_end and not self.view.presenting
+        ladder = ladder_of(self.model.runs.values(), "this recording") if at_end and self.view.selected is None else None
+        self.query_one(RunPanel).show_ladder(ladder if ladder is not None and len(ladder.rungs) >= MIN_RUNGS else None)
 
     def fixes(self) -> Mapping[str, str]:
         run, playback = self.view.run, self.view.playback

@@ -14,7 +14,7 @@ from processes import ROOT
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import changed
 from fwtui.experiment.generate import generate
-from fwtui.learn.kernel_source import source
+from fwtui.learn.kernel_source import innermost, source
 from fwtui.learn.stepping import (
     FIRST,
     MAX_WEIGHT,
@@ -237,7 +237,10 @@ def test_the_lines_that_relax_are_marked_and_functions_stand_where_they_first_ru
     assert len(marked("naive", "relax")) == 1 and marked("naive", "relax")[0].startswith("distance[i, j] = min(")
     assert marked("serial", "relax") == ["if via < distance[i, j]:", "distance[i, j] = via"]
     pivot = marked("tiled-cpu", "pivot")
-    assert [line for line in pivot if not line.startswith("relax")] == ["row[j] = via if via < row[j] else row[j]"] * 2
+    assert [line for line in pivot if not line.startswith("relax")] == ["row[j] = via if via < row[j] else row[j]"]
+    names = [part.name for v in (0, 1) if (part := innermost(source("tiled-cpu", options={"vector": v}), "rest")) is not None]
+    assert names == ["relax_row_scalar", "relax"], "numba drops the branch that does not run"
+    assert "solve_scalar" not in [part.name for part in source("tiled-cpu")]
     assert marked("katz-kider", "pivot")[-2:] == ["if via < own[r, x]:", "own[r, x] = via"], "in what it calls"
     assert not source("scipy")[0].relaxing, "compiled elsewhere"
     parts = source("katz-kider")
