@@ -37,7 +37,7 @@ class TableRow(NamedTuple):
     comparison: Comparison | None = None  # comparison with the baseline
     label: str = ""  # replaces the run's number
     ended: str = ""  # replaces the outcome
-    best: float | None = None  # best rate, in relaxations/s
+    best: float | None = None  # shortest time of the same n, in seconds
 
 
 class Column(NamedTuple):
@@ -234,7 +234,9 @@ ALL = (
     Column("efficiency", "efficiency", _efficiency, {SCALED: 0}, units.percent, 10, True),
     Column("waiting", "waiting", _waiting, {SCALED: 0}, units.percent, right=True, absent=NONE),
     Column("sent", "sent", _sent, {SCALED: 0}, units.bandwidth, 9, True, absent=NONE),
-    Column("of best", "of best", lambda r: r.run.rate / r.best if r.run.rate and r.best else None, {SWEPT: 0}, units.percent),
+    Column(
+        "of best", "of best", lambda r: r.best / r.run.seconds if r.best and r.run.seconds else None, {SWEPT: 0}, units.percent
+    ),
     Column("vs", "speedup", lambda r: speedup(r.run, r.baseline), {PRINTED: 0}, units.gain, absent=NONE),
     Column(
         "bandwidth", "eff. bandwidth", lambda r: r.run.bandwidth, {PRINTED: 0, HISTORY: FULL}, units.bandwidth, 14, True, True

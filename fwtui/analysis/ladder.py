@@ -20,11 +20,12 @@ class Rung(NamedTuple):
 def build_ladder(runs: Iterable[Run]) -> tuple[Rung, ...]:
     """Return the longest ladder of one graph and data type (of several, that of the largest graph).
 
-    A kernel's rung is its fastest verified run; kernels that are not faster than an earlier rung are omitted.
+    A kernel's rung is its fastest verified run; kernels that are not faster than an earlier rung are omitted, and so are runs
+    that skip relaxations, because their rates do not compare.
     """
     kernels: dict[tuple[int, str, str], dict[str, Run]] = {}
     for run in runs:
-        if run.counts and run.seconds and run.verdict is not None and run.verdict.checksum:
+        if run.counts and run.seconds and run.needed == run.n**3 and run.verdict is not None and run.verdict.checksum:
             best = kernels.setdefault((run.n, run.verdict.checksum, run.experiment.dtype), {})
             kernel = run.experiment.kernel
             if kernel not in best or run.seconds < (best[kernel].seconds or 0.0):

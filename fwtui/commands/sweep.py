@@ -182,7 +182,7 @@ def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[st
             left_out.append(f"skipped: {_place(sweep, cell)}: {_reason(sweep, cell)}")
             continue
         at = [value(run.experiment, sweep.grid.axes[i].name) or "-" for i in places]
-        row = TableRow(owners[id(run)], run, baseline=bases.get(id(run)), best=found.best_rates.get(run.n))
+        row = TableRow(owners[id(run)], run, baseline=bases.get(id(run)), best=found.shortest.get(run.n))
         rows.append((*at, *line(kind, row)))
     return [*table(rows, MIN), "", *folded([*found.sentences, *left_out])]
 

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from fwtui.analysis.compare import FASTER, SLOWER, ComparedRun, classify, compare
+from fwtui.analysis.sparsity import rate_text
 from fwtui.campaigns.sweep.axis import SweepAxis, named, value, varied
 from fwtui.campaigns.sweep.scaling import Scaling, scalings
 from fwtui.common import units
@@ -83,13 +84,13 @@ class SweepSeries(NamedTuple):
 
 
 class Findings(NamedTuple):
-    """The findings of one session. `fits` by the series' names, `best_rates` by n in relaxations per second."""
+    """The findings of one session. `fits` by the series' names, `shortest` by n in seconds."""
 
     best: str
     fits: dict[str, Fit]
     crossovers: tuple[Crossover, ...]
     unclear: tuple[str, ...]  # possible crossovers, each with the reason for the uncertainty
-    best_rates: dict[int, float]
+    shortest: dict[int, float]
     scalings: tuple[Scaling, ...] = ()
 
     @property
@@ -213,12 +214,12 @@ def findings(model: Model, runs: Sequence[Run]) -> Findings:
     fits = {line.name: line_fit for line in lines if (line_fit := fit(line.seconds)) is not None}
     crossings = [*_crossings(model, lines, "n"), *_crossings(model, series(runs, "density"), "density")]
     counted = [run for run in runs if run.counts]
-    rates: dict[int, float] = {}
+    shortest: dict[int, float] = {}
     for run in counted:
-        rates[run.n] = max(rates.get(run.n, 0.0), run.rate or 0.0)
+        shortest[run.n] = min(shortest.get(run.n, math.inf), run.seconds or math.inf)
     clear = tuple(crossing for crossing in crossings if isinstance(crossing, Crossover))
     unclear = tuple(crossing for crossing in crossings if isinstance(crossing, str))
-    return Findings(best(model, runs), fits, clear, unclear, rates, scalings(counted))
+    return Findings(best(model, runs), fits, clear, unclear, shortest, scalings(counted))
 
 
 def _crossings(model: Model, lines: Sequence[SweepSeries], axis: str) -> Iterator[Crossover | str]:
@@ -243,7 +244,7 @@ def best(model: Model, runs: Iterable[Run]) -> str:
     axes, first = varied(r.experiment for r in there), there[0]
     ranked = [r for r in there if r.experiment.graph == first.experiment.graph]
     names = [describe_choices(r.experiment, axes) for r in ranked]
-    sentence = f"Fastest at n = {size}: {names[0]}, {units.duration(first.seconds)}, {units.rate(first.rate)}"
+    sentence = f"Fastest at n = {size}: {names[0]}, {units.duration(first.seconds)}, {rate_text(first)}"
     if len(ranked) > 1:
         comparison = compare(ComparedRun(model, first), ComparedRun(model, ranked[1]))
         by = f"{comparison.speedup_text}, " if comparison.verdict == FASTER else ""

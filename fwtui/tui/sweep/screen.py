@@ -10,6 +10,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import ContentSwitcher, Static
 
+from fwtui.analysis.sparsity import rate_text
 from fwtui.campaigns.sweep.axis import amounts
 from fwtui.campaigns.sweep.findings import Findings, findings
 from fwtui.campaigns.sweep.running import Sweep
@@ -286,7 +287,7 @@ def _described(square: Square, squares: Squares, model: Model) -> str:
         return square.why or (run_labels.outcome(run) if run is not None else square.state or "not run")
     best = squares.best_speed
     facts = [f"run {run.id}", f"{units.duration(run.seconds)} {units.spread(run.done.spread if run.done else None)}".strip()]
-    facts.append(units.rate(run.rate))
+    facts.append(rate_text(run))
     if best:
         facts.append(f"{units.percent(speed(run) / best)} of the best")
     return " · ".join([*facts, run_labels.outcome(run, model)])
@@ -297,4 +298,4 @@ def _saved(square: Square) -> str:
     run = square.run
     if run is None or run.state != "done":
         return square.state
-    return f"{units.duration(run.seconds)}, {units.rate(run.rate)}" + (", not verified" if run_labels.is_unreliable(run) else "")
+    return f"{units.duration(run.seconds)}, {rate_text(run)}" + (", not verified" if run_labels.is_unreliable(run) else "")
