@@ -318,14 +318,13 @@ def test_the_log_is_in_order_and_its_last_line_is_the_latest() -> None:
     assert notices.latest(model_of([])) is None and not notices.entries(model_of([]))
 
 
-def test_a_phase_names_its_bound() -> None:
+def test_a_phase_names_its_bottleneck() -> None:
     s = subject(scenes.gpu_session())
     first, second, third = (phase.key for phase in s.run.phases)
-    limiters = {first: "instruction latency", second: "device memory", third: "instruction issue and shared memory"}
-    head, *rows = (row.plain for row in run_text.phases(s._replace(limiters=limiters), 80))
-    at = head.index("bound by")
-    assert [row[at:].split()[0] for row in rows] == ["latency", "memory", "compute"]
-    assert not any(word in row.plain for row in run_text.phases(s, 80)[1:] for word in ("latency", "memory", "compute"))
+    limiters = {first: "too few thread blocks", second: "not vectorised", third: "instruction issue and shared memory"}
+    head, *rows = (row.plain for row in run_text.phases(s._replace(limiters=limiters), 118))
+    assert [row[head.index("bottleneck") :].split("  ")[0] for row in rows] == [*limiters.values()]
+    assert "instruction issue … ▆" in run_text.phases(s._replace(limiters=limiters), 80)[3].plain
     assert not any("memory" in row.plain for row in run_text.phases(s._replace(limiters=limiters), 60)), "no room"
 
 

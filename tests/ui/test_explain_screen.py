@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from pressing import NARROW, WIDE, opened, press, settled
 from pressing import keyed as shown
-from recorded_sessions import SESSION
+from recorded_sessions import LECTURE, SESSION
 
 from fwtui.analysis import limits
 from fwtui.analysis.occupancy import TABLE
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.folders import shipped_folder
-from fwtui.sessions.library import load_model
+from fwtui.sessions.library import load_model, resolve
 from fwtui.stream import events
 from fwtui.stream.event import Cache
 from fwtui.stream.listing import CodeLine, Listing
@@ -131,7 +131,7 @@ async def test_other_runs_are_explained_and_sliders_change_the_estimate(replay_o
         chart = app.screen.query_one("#roof", Chart)
         assert chart.has_focus
         text = await shown(pilot, "home")
-        assert " ▲ 302 G · relaxations/byte 0.591 · run 1 Naive" in text
+        assert " ▲ 302 G · relax/byte of DRAM 0.591 · run 1 Naive" in text
         assert "SPEED OF LIGHT  run 1 " in await shown(pilot, "enter")
         stop = chart.drawing.stops[-1]
         place = (chart.drawing.left + column_of(stop.share, chart.drawing.width), chart.drawing.top + stop.row)
@@ -144,9 +144,25 @@ async def test_an_occupancy_names_its_part_and_a_full_one_is_not_limited_on_both
         text = await settled(pilot)
         assert "remainder: not limited" in text and re.search(r"achieved occupancy .*89.9 % whole run, measured", text)
         head = next(row for row in text.splitlines() if row.startswith(" PER-PHASE TIMES"))
-        assert re.fullmatch(r" PER-PHASE TIMES bound by {9,}sum 32.5 ms, timers included +time +share *", head)
+        assert re.fullmatch(r" PER-PHASE TIMES bottleneck {9,}sum 32.5 ms, timers included +time +share *", head)
         text = await shown(pilot, "4")
         assert re.search(r"limiter +not limited", text) and re.search(r"achieved .*96.0 % this function", text)
+
+
+async def test_the_sentence_of_the_longest_phase_is_whole_next_to_other_panels_and_all_are_in_its_own() -> None:
+    async with opened(replay_at_end(LECTURE, "explain"), size=(120, 40)) as pilot:
+        text = re.sub(r"\s+", " ", await settled(pilot))
+        longest = "remainder instruction issue and shared memory: both 95 % busy, most at k45_katz_kider.py:13"
+        assert longest in text and "panels instruction latency: " not in text and "roofline time =" not in text
+        assert "issue-rate ceiling 3.01 Trelax/s of the loop alone" in text
+        text = re.sub(r"\s+", " ", await settled(pilot, "v", "v", "v"))
+        assert longest in text and "panels instruction latency: " in text and "roofline time = max(" in text
+
+
+def test_the_row_of_the_run_has_its_rate_not_that_of_a_tick() -> None:
+    model, _ = load_model(resolve("h200-density"))
+    (row,) = (row for row in draw(figure(model, model.runs[1])[0], 68, 11).rows if any("-strong" in kind for _, kind in row))
+    assert "".join(text for text, _ in row).startswith("15.1 T┤"), "10 T before"
 
 
 def test_the_roofline_of_one_gpu_has_no_runs_of_another() -> None:

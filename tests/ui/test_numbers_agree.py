@@ -8,7 +8,7 @@ from apps import replay_at_end
 from pressing import opened, settled
 from recorded_sessions import SESSION
 
-from fwtui.analysis.bottleneck import counters_of, dram_share
+from fwtui.analysis.bottleneck import counters_of
 from fwtui.analysis.causes import hints, stall_gains
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.disturbances import timers_distort
@@ -22,7 +22,7 @@ from fwtui.sessions.library import load_model
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.explain.number_panels import PhaseTable, PhaseTableSubject
-from fwtui.tui.explain.roofline import figure, intensity
+from fwtui.tui.explain.roofline import DRAM, figure, intensity
 from fwtui.tui.explain.warp_panel import MAX_REASONS, warp_subject
 from fwtui.tui.widgets import run_text
 from fwtui.tui.widgets.run_text import RunSubject
@@ -73,12 +73,16 @@ def test_numbers_of_one_name_are_equal_and_parts_add_up(path: Path) -> None:
     runs = [run for run in model.runs.values() if run.state == "done" and run.phases and not run.simulated]
     for run in runs:
         rows, shown = phase_rows(model, run), text_rows(run, model)
+        named = subject(run, model)._replace(limiters={one.key: one.limiter.what for one in rows})
+        bottlenecks = [row.plain for row in run_text.phases(named, WIDTH)[1:]]
         explained = PhaseTable(None).draw(PhaseTableSubject(run, roofs_of(model, run), rows, ""), WIDTH)
         table = "\n".join(one.plain for one in explained)
         phases = [one for one in rows if one.key] or list(rows)
         for one in phases:
             took, _ = shown[one.title[: run_text.NARROW_LABEL - 1].strip()]
             assert took == units.duration(one.seconds) and took in table, "the Run and the Explain screen show one time"
+            assert f" {one.limiter.what}  " in bottlenecks[phases.index(one)], "and one name of the bottleneck"
+            assert str(one.limiter) in " ".join(table.split()), "in a whole sentence"
         shares = [float(share.split()[0]) for _, share in shown.values()]
         assert sum(shares) == pytest.approx(100, abs=0.1 * len(shares) + 0.5), "the parts are the whole"
         head = run_text.phases(subject(run, model), WIDTH)[0].plain
@@ -127,11 +131,14 @@ def test_no_run_is_above_the_peak_rate_of_its_roofline_and_measured_ones_are_bel
     model, _ = load_model(path)
     for run in (one for one in model.runs.values() if one.state == "done" and not one.simulated):
         bytes_per_second, peak = roofs_of(model, run).bytes_per_second, roofs_of(model, run).relaxations_per_second
-        for other in (model.runs[number] for numbers in figure(model, run)[1] for number in numbers):
-            dram, _ = dram_share(other, model.evidence(other), *((one.key, one.seconds) for one in other.phases))
-            rate, per_byte = other.rate or 0.0, intensity(model, other) or 0.0
-            assert peak is None or rate <= (1 + PEAK_ERROR) * peak, (path.name, run.id, other.id)
-            assert run.backend != "cuda" or not dram or rate <= 1.01 * per_byte * (bytes_per_second or 0.0), (run.id, other.id)
+        drawn, numbers = figure(model, run)
+        measured = drawn.x.title == DRAM
+        assert measured == (intensity(model, run, measured=True) is not None) or not drawn.series
+        for series, ids in zip(drawn.series, numbers, strict=True):
+            for number, per_byte, rate in zip(ids, series.xs, series.ys, strict=False):
+                assert per_byte == intensity(model, model.runs[number], measured), "one unit for all marks"
+                assert rate is not None and (peak is None or rate <= (1 + PEAK_ERROR) * peak), (path.name, run.id, number)
+                assert not measured or rate <= 1.01 * (per_byte or 0.0) * (bytes_per_second or 0.0), (run.id, number)
 
 
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: f"{path.parent.name}-{path.name.split('.')[0]}")

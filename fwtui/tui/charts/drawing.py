@@ -173,6 +173,9 @@ def _framed(plotted: Plotted, width: int, height: int, above: int) -> tuple[Draw
     # label the row of a rule with the value of the rule, not of a tick in the same row; of two rules the lower one limits
     rules = sorted((rule for rule in figure.rules if not rule.vertical and _reached(rule, up)), key=lambda rule: -rule.value)
     places |= {row_of(up.share(rule.value), room): tick_text(rule.value, figure.y.text) for rule in rules}
+    # a strong mark without a line has its own value, not that of a tick or a rule in the same row
+    marked = [ys for series, ys in zip(figure.series, plotted.ys, strict=True) if series.strong and not series.line]
+    places |= {row_of(up.share(y), room): tick_text(y, figure.y.text) for ys in marked for y in ys if y is not None}
     left = min(max(map(len, places.values()), default=0), width // 3) + 1
     margin = _margin(plotted, width, left)
     body = _body(plotted, width - left - margin, room)

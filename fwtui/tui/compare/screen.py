@@ -115,7 +115,6 @@ class CompareScreen(Frame):
         self._others: dict[str, Model] = {}  # other sessions by name
         self.pinned = ""  # label of the baseline; empty: the first run that is verified
         self._marked = ""  # label of the run under the cursor
-        self._followed = ""  # label of the run that other screens showed when it was marked
         self._visit = -1  # visit of the screen at which a compared run was marked
         self.pair: Pair | None = None
 
@@ -200,12 +199,12 @@ class CompareScreen(Frame):
         self.query_one(Chart).show(repetitions(pair or (marked.entrant if marked is not None else None)))
 
     def _open_on_other(self, lines: Sequence[CompareRow]) -> None:
-        """At a visit, mark the run that other screens show if it is another one now, else the first compared run."""
-        table, run = self.query_one(CompareTable), f"run {self.view.run.id}" if self.view.run is not None else ""
+        """Mark the run that other screens show, else the first compared run."""
+        table, run = self.query_one(CompareTable), self.view.run
         others = {line.entrant.label: row for row, line in enumerate(lines) if line.comparison is not None}
-        if self._visit != self.view.visits and others and (run != self._followed or table.key not in others):
-            table.move_cursor(row=others.get(run, min(others.values())))
-            self._followed = run
+        if self._visit != self.view.visits and others and table.key not in others:
+            row = others.get(f"run {run.id}" if run is not None else "", min(others.values()))
+            table.move_cursor(row=row)
         self._visit = self.view.visits if others else self._visit
 
     def _show_recorded(self, machine: bool) -> None:

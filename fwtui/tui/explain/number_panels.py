@@ -10,8 +10,9 @@ from textual.content import Content
 
 from fwtui.analysis.cpu import MEMORY, CpuFacts, level_name, vectors
 from fwtui.analysis.disturbances import sum_notes, timers_distort
-from fwtui.analysis.phase_table import PhaseRow, Roofs, formula
+from fwtui.analysis.phase_table import PhaseRow, Roofs, formula, slowest_line
 from fwtui.analysis.rank_timing import rank_times
+from fwtui.analysis.run_summary import BOTTLENECK
 from fwtui.common import units
 from fwtui.common.text import truncate
 from fwtui.live.counters import METRICS, PROFILED, counter_text
@@ -45,6 +46,7 @@ class PhaseTableSubject(NamedTuple):
     lines: tuple[PhaseRow, ...]
     missing: str  # roofs that are not measured
     formulas: bool = False  # show the calculation of each roofline time
+    brief: bool = False  # other panels need the rows: no definitions, and below the table only the longest phase
 
 
 class PhaseTable(TextPanel[PhaseTableSubject | None]):
@@ -65,22 +67,26 @@ class PhaseTable(TextPanel[PhaseTableSubject | None]):
         texts = [_texts(one, total) | ({GAIN: units.ABSENT} if timers_distort(run) else {}) for one in subject.lines]
         columns = [(name, cells) for name, cells in columns if any(text[name] != units.ABSENT for text in texts)]
         used = title + sum(cells for _, cells in columns) + 2
-        names = "".join(f"{name:>{cells}}" for name, cells in columns)
-        rows = [head, line((f"{'phase':<{title}}{names}" + ("  bottleneck" if wide else ""), MUTED))]
+        heads = "".join(f"{name:>{cells}}" for name, cells in columns)
+        rows = [head, line((f"{'phase':<{title}}{heads}" + f"  {BOTTLENECK}" * wide, MUTED))]
         struck = "strike" if run_labels.is_unreliable(run) else ""
-        room = width - used if wide else 0
-        rows += [_row(*both, title, columns, room, struck) for both in zip(subject.lines, texts, strict=True)]
+        room, slowest = (width - used if wide else 0), slowest_line(subject.lines)
+        below: list[Content] = []  # sentences that do not fit in the table
+        for one, text in zip(subject.lines, texts, strict=True):
+            limiter = str(one.limiter)
+            fits = len(limiter) <= room
+            rows.append(_row(one, text, title, columns, limiter if fits else truncate(one.limiter.what, room) * wide, struck))
+            parts = [limiter] * (not fits and (one is slowest or not subject.brief))
+            parts += [formula(subject.roofs, one)] * (subject.formulas and one.roofline_seconds is not None)
+            below += hanging_indent(truncate(one.title, title - 1), title, parts, width) if one.key and parts else []
         how = HOW if run.backend == "cuda" else HOW | {ROOFLINE: CPU_ROOFLINE}
-        rows += hanging_indent("", 0, [how[name] for name, _ in columns if name in how], width, MUTED)
-        for one in subject.lines:
-            formulas = [formula(subject.roofs, one)] if subject.formulas and one.roofline_seconds is not None else []
-            if one.key and (formulas or not wide):
-                name = truncate(one.title, title - 1)
-                rows += hanging_indent(name, title, formulas if wide else [str(one.limiter), *formulas], width)
+        definitions = [how[name] for name, _ in columns if name in how and not subject.brief]
+        rows += hanging_indent("", 0, definitions, width, MUTED)
         if notes := sum_notes(run):
             rows += line((notes[0], f"{MUTED} {struck}".rstrip())).wrap(width)
         if text := rank_times(run):
             rows += [line(""), *run_text.rank_lines(run, text, width)]
+        rows += below
         if subject.missing:
             rows += line((subject.missing, "$text-warning")).wrap(width)
         return rows
@@ -110,19 +116,15 @@ def _texts(one: PhaseRow, total: float) -> dict[str, str]:
 
 
 def _row(
-    one: PhaseRow, texts: Mapping[str, str], title: int, columns: Sequence[tuple[str, int]], room: int, struck: str
+    one: PhaseRow, texts: Mapping[str, str], title: int, columns: Sequence[tuple[str, int]], bottleneck: str, struck: str
 ) -> Content:
-    """Return the row of a phase, with its bottleneck in `room` cells; without room, no bottleneck."""
     strong = STRONG if not one.key else ""
     pieces: list[tuple[str, str]] = [(f"{truncate(one.title, title - 1):<{title}}", strong or MUTED)]
     for name, cells in columns:
         text = texts[name]
         style = MUTED if text == units.ABSENT else f"{strong} {struck}".strip() if name in (MEASURED, SHARE, GAIN) else strong
         pieces.append((f"{text:>{cells}}", style))
-    if room > 0:
-        limiter = str(one.limiter)
-        pieces.append((f"  {limiter if len(limiter) <= room else truncate(one.limiter.what, room)}", strong))
-    return line(*pieces)
+    return line(*pieces, (f"  {bottleneck}", strong))
 
 
 class CpuSubject(NamedTuple):
@@ -169,7 +171,7 @@ def _loop_texts(subject: CpuSubject) -> list[str]:
     if total and loop.relaxations:
         rate = subject.facts.instructions_a_cycle(loop, subject.facts.each)
         facts.append(f"{units.counted(total, 'instruction')} for {units.counted(loop.relaxations, 'relaxation')}")
-        facts += [f"{units.digits(rate)} instructions per cycle"] if rate is not None else []
+        facts += [f"{units.digits(rate)} instructions of the loop per cycle"] if rate is not None else []
         named = Counter(loop.mix).most_common(MAX_NAMED)
         facts.append(", ".join(f"{count:,} {name}" for name, count in named))
     return facts

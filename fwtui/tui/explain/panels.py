@@ -9,10 +9,10 @@ from fwtui.tui.explain import roofline
 
 TITLES = {"warps": "Warps", "roofline": "Roofline", "ledger": "Speed of light", "occupancy": "Occupancy"}
 TITLES |= {"cpu": "Cores and caches", "counters": "Counters"}
-# further words by which the palette finds a panel
+# further words by which the palette finds a panel, and panels of the terms
 SEARCHED = {"warps": ", warp stall reasons, hotspots", "ledger": ", per-phase times"}
-TERMS = {"roofline": "roofline", "relaxations/byte": "roofline", "shared-memory ceiling": "roofline", "at most 1.2x": "warps"}
-TERMS |= {"letters": "warps", "occupancy curves": "occupancy", "per cycle": "cpu", "◀ matrix": "cpu"}  # panels of the terms
+TERMS = {"roofline": "roofline", "relax/byte": "roofline", "shared-memory ceiling": "roofline", "issue-rate ceiling": "warps"}
+TERMS |= {"at most 1.2x": "warps", "letters": "warps", "occupancy curves": "occupancy", "per cycle": "cpu", "◀ matrix": "cpu"}
 PLANNED = "planned"  # the panel before the first run
 OF_GPU = ("warps", "roofline", "ledger", "occupancy")
 OF_CPU = ("cpu", "roofline", "ledger")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fwtui.analysis.bottleneck import dram_share
 from fwtui.analysis.limits import limit_of, share_of_peak
@@ -15,21 +15,25 @@ from fwtui.tui.charts.figure import plain
 from fwtui.tui.widgets import run_labels
 
 NO_TIME = "no run with a time yet"
-DOUBTFUL = "unreliable"
+DRAM, REQUESTED = "relax/byte of DRAM", "relax/byte requested"  # titles of the x axis
+DOUBTFUL, ISSUE_RATE = "unreliable", "issue-rate"
 MAX_POINTS = 400
+Mark = tuple[float | None, float | None]  # relaxations per byte and per second
 
 
 def _rate(value: float) -> str:
     return units.scaled(value, "")
 
 
-def intensity(model: Model, run: Run) -> float | None:
-    """Return relaxations per byte: of the DRAM traffic if it was measured, else of the cost model; None without one."""
+def intensity(model: Model, run: Run, measured: bool = False) -> float | None:
+    """Return relaxations per requested byte (cost model), or with `measured` per byte of DRAM traffic; None if unknown."""
     if not (run.n and run.device_bytes):
         return None
     modelled, requested = run.needed / run.device_bytes, share_of_peak(run, model.gpu_of(run))
+    if not measured:
+        return modelled
     dram, _ = dram_share(run, model.evidence(run), *((one.key, one.seconds) for one in run.phases))
-    return modelled * requested / dram if requested and dram else modelled
+    return modelled * requested / dram if requested and dram else None
 
 
 def comparable(model: Model, run: Run) -> list[Run]:
@@ -51,32 +55,33 @@ def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...]
     if run is None or run.simulated:
         return Figure(empty=NO_TIME if run is None else run_labels.simulated(run)), ()
     roofs = roofs_of(model, run)
-    runs = comparable(model, run)
+    measured = intensity(model, run, measured=True) is not None
+    runs = [one for one in comparable(model, run) if intensity(model, one, measured)]  # one unit for all marks
     this_run = f"run {run.id} {run.experiment.kernel}"
     groups: dict[str, list[Run]] = {}
     for other in runs:
         name = this_run if other.id == run.id else DOUBTFUL if run_labels.is_unreliable(other) else other.experiment.kernel
         groups.setdefault(name, []).append(other)
     order = sorted(groups, key=lambda name: (name != this_run, name == DOUBTFUL, name))
-    series = [_points(model, name, groups[name], name == this_run) for name in order]
+    marks = {one.id: (intensity(model, one, measured), one.rate) for one in runs}
+    series = [_points(name, groups[name], marks, name == this_run) for name in order]
     ids = [tuple(r.id for r in groups[name]) for name in order]
     rules = _rules(model, roofs, run)
     if runs:
-        slopes = _bandwidth_roofs(model, roofs, runs, rules)
+        slopes = _bandwidth_roofs(roofs, [*marks.values()], rules, measured)
         series += slopes
         ids += [()] * len(slopes)
     # the memory roof starts at the axis
-    x = Axis("relaxations/byte", plain, log=True, low=series[-1].xs[0] if ids and not ids[-1] else None)
+    x = Axis(DRAM if measured else REQUESTED, plain, log=True, low=series[-1].xs[0] if ids and not ids[-1] else None)
     empty = f"{run.title or run.experiment.kernel} has no cost model of its bytes, so it has no point here"
     up = Axis("relax/s", _rate, log=True)
     return Figure(tuple(series), x, up, rules, pointwise=True, empty=empty if run.seconds else NO_TIME), tuple(ids)
 
 
-def _points(model: Model, name: str, runs: Sequence[Run], strong: bool) -> Series:
+def _points(name: str, runs: Sequence[Run], marks: Mapping[int, Mark], strong: bool) -> Series:
     return Series(
         name,
-        tuple(intensity(model, r) for r in runs),
-        tuple(r.rate for r in runs),
+        *zip(*(marks[r.id] for r in runs), strict=True),
         line=False,
         names=tuple(_named(r) for r in runs),
         strong=strong,
@@ -97,21 +102,23 @@ def _rules(model: Model, roofs: Roofs, run: Run) -> tuple[Rule, ...]:
         rules.append(Rule(most, f"peak rate {units.rate(most)} ({roofs.form}, measured)", short=f"peak {_rate(most)}"))
     slowest = slowest_line(phase_rows(model, run))
     shared = slowest.relaxations / slowest.shared_seconds if slowest is not None and slowest.shared_seconds else None
-    for name, rate in (("shared-memory", shared), ("issue-rate", roofs.issued_per_second)):
+    for name, rate in (("shared-memory", shared), (ISSUE_RATE, roofs.issued_per_second)):
         if rate:
             short = f"run {run.id}: {name.replace('-', ' ')} {_rate(rate)}"
-            rules.append(Rule(rate, f"{name} ceiling of run {run.id}: {units.rate(rate)}", short=short))
+            loop = " (inner loop)" * (name == ISSUE_RATE)
+            rules.append(Rule(rate, f"{name} ceiling of run {run.id}{loop}: {units.rate(rate)}", short=short))
     return tuple(rules)
 
 
-def _bandwidth_roofs(model: Model, roofs: Roofs, runs: Sequence[Run], rules: Sequence[Rule]) -> list[Series]:
-    """Return the bandwidth lines of the L2 cache and of memory, from left of all runs up to the peak rate or the highest mark."""
-    named = [("L2 cache", roofs.l2_bytes_per_second), (roofs.memory.removeprefix("device "), roofs.bytes_per_second)]
+def _bandwidth_roofs(roofs: Roofs, marks: Sequence[Mark], rules: Sequence[Rule], dram: bool) -> list[Series]:
+    """Return the bandwidth lines from left of all marks up to the peak rate or the highest mark; DRAM traffic has no L2 line."""
+    l2 = None if dram else roofs.l2_bytes_per_second
+    named = [("L2 cache", l2), (roofs.memory.removeprefix("device "), roofs.bytes_per_second)]
     measured = [(name, rate) for name, rate in named if rate]
     if not measured:
         return []
-    top = roofs.relaxations_per_second or max([r.rate or 0.0 for r in runs] + [rule.value for rule in rules])
-    left = min([*(intensity(model, r) or 1.0 for r in runs), *(top / rate for _, rate in measured)]) / 2
+    top = roofs.relaxations_per_second or max([rate or 0.0 for _, rate in marks] + [rule.value for rule in rules])
+    left = min([*(each or 1.0 for each, _ in marks), *(top / rate for _, rate in measured)]) / 2
     noisy = " (noisy)" * ("bandwidth" in roofs.noisy)
     return [
         Series(f"{name} {units.bandwidth(rate)}{noisy}", (left, top / rate), (left * rate, top), points=False, limit=True)

@@ -132,8 +132,9 @@ class ExplainScreen(Frame):
     AUTO_FOCUS = ""
     WORDS = (
         ("roofline", "each run of this data type is below two roofs: memory bandwidth (slope) and compute (flat)"),
-        ("relaxations/byte", "arithmetic intensity: n^3 / bytes of DRAM traffic if it was measured, else of the cost model"),
+        ("relax/byte", "arithmetic intensity: relaxations / bytes of DRAM traffic; / requested bytes if this run has no reading"),
         ("at most 1.2x", "speedup of the run without that stall, or if that phase took its roofline time"),
+        ("issue-rate ceiling", "if an SM issued nothing but the inner loop, in every cycle; other code fills further slots"),
         ("shared-memory ceiling", "of this run: 128 B per clock and SM, with its counted accesses and bank conflicts"),
         ("letters", f"{LETTERS}; the glossary has advice for each"),
         ("occupancy curves", "theoretical occupancy if one resource of the block changes, as in Nsight Compute's calculator"),
@@ -239,7 +240,9 @@ class ExplainScreen(Frame):
         if self.look.details:
             lines = tuple(one._replace(limiter=one.limiter.sourced) for one in lines)
         formulas = self.look.details
-        table = PhaseTableSubject(run, roofs_of(model, run), lines, reason, formulas) if run is not None else None
+        crowded = self.has_class("-with-warps") or (run is not None and bool(run.ranks))
+        brief = crowded and not self.has_class("-high")
+        table = PhaseTableSubject(run, roofs_of(model, run), lines, reason, formulas, brief) if run is not None else None
         self.query_one(PhaseTable).show(table)
         self.query_one(CountersTable).show(run if single == "counters" else None)
         visible = self.query_one("#warps").display

@@ -225,7 +225,7 @@ def describe_loop(subject: WarpSubject) -> list[str]:
     if facts.each is not None:
         parts.append(f"{units.digits(facts.each)} instructions per relaxation")
     if subject.issue_limit is not None:
-        parts.append(f"issue-rate ceiling {units.rate(subject.issue_limit)}")
+        parts.append(f"issue-rate ceiling {units.rate(subject.issue_limit)}{' of the loop alone' * (not facts.whole)}")
     if facts.shared_loads:
         parts.append(units.counted(facts.shared_loads, "load from shared memory", "loads from shared memory"))
     if facts.global_loads:

@@ -8,7 +8,6 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from fwtui.analysis.ladder import Rung, build_ladder
 from fwtui.analysis.limits import describe_peaks
 from fwtui.common import units
 from fwtui.experiment.device import CPU, DeviceId
@@ -36,11 +35,6 @@ if TYPE_CHECKING:
 
 UNITS = {"cpu": "CPU", "cuda": "GPU"}
 ANSWER_SECONDS = 4.0
-MIN_RUNGS = 4  # rungs of a recording that ends on its ladder
-
-
-def _ladder(model: Model) -> tuple[Rung, ...]:
-    return build_ladder(model.runs.values())
 
 
 class LiveSession(RunSession, Protocol):
@@ -131,14 +125,7 @@ class View:
         """The run to show."""
         if self.selected is not None and self.selected in self.model.runs:
             return self.whole(self.model.runs[self.selected])
-        return self.ladder_at_end[-1].run if self.ladder_at_end else self.model.run
-
-    @property
-    def ladder_at_end(self) -> tuple[Rung, ...]:
-        """The rungs of a recording at its end, whose last one is shown; empty elsewhere and with less than MIN_RUNGS."""
-        ended = self.playback is not None and self.playback.player.at_end and not self.presenting
-        rungs = self.model.once(_ladder) if ended else ()
-        return rungs if len(rungs) >= MIN_RUNGS else ()
+        return self.model.run
 
     def whole(self, run: Run) -> Run:
         """Return the run with all its details; those of an old run in a long session are read from the recording."""

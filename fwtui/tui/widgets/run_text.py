@@ -12,7 +12,7 @@ from fwtui.analysis.disturbances import disturbances, instrumentation, sum_notes
 from fwtui.analysis.limits import Limit, share_of_peak
 from fwtui.analysis.phase_table import UNKNOWN
 from fwtui.analysis.rank_timing import Gain, RankTime, imbalance, link_bandwidth, overlap_text, rank_times
-from fwtui.analysis.run_summary import Assessment
+from fwtui.analysis.run_summary import BOTTLENECK, Assessment
 from fwtui.common import units
 from fwtui.common.text import truncate
 from fwtui.experiment.experiment import Experiment
@@ -47,15 +47,14 @@ SOURCES = {PEAK_RATE: "probe", BANDWIDTH: "cost model", DRAM: "GPM", THEORETICAL
 # the parts of a rank's time: title, sign and colour in the bar
 WORK, SENDS, WAITS = ("work", charts.BLOCK, "$primary"), ("broadcast", "▒", "$warning"), ("wait", "░", MUTED)
 
-# bounds of a phase: name, colour of its bar, and substrings of the bottlenecks that it covers; the first match counts
-BOUNDS = (
-    ("", "$primary", (UNKNOWN,)),
-    ("latency", "$secondary", ("latency",)),
-    ("compute", "$text-success", ("instruction issue", "compute", "arithmetic", "integer pipe")),
-    ("memory", "$text-warning", ("memory", "cache", "load/store")),
-    ("latency", "$secondary", ("",)),
+# colours of the bar of a phase, and substrings of the bottlenecks that have it; the first match counts
+COLOURS = (
+    ("$primary", (UNKNOWN,)),
+    ("$secondary", ("latency",)),
+    ("$text-success", ("instruction issue", "compute", "arithmetic", "integer pipe")),
+    ("$text-warning", ("memory", "cache", "load/store")),
+    ("$secondary", ("",)),
 )
-BOUND = 9  # cells of the bound of a phase
 
 
 class RunSubject(NamedTuple):
@@ -214,33 +213,34 @@ def label_cells(width: int) -> int:
     return LABEL if width >= WIDE else NARROW_LABEL
 
 
-def bound_of(bottleneck: str) -> tuple[str, str]:
-    """Return the bound of a phase with that bottleneck (latency, compute, memory; empty if unknown), and its colour."""
-    return next((name, colour) for name, colour, parts in BOUNDS if any(part in bottleneck for part in parts))
+def _colour_of(bottleneck: str) -> str:
+    return next(colour for colour, parts in COLOURS if any(part in bottleneck for part in parts))
 
 
 def phases(s: RunSubject, width: int) -> list[Content]:
-    """Return the per-phase times: a bar, the bound, the time and the share of each phase; empty rows before they are measured."""
+    """Return the per-phase times: a bar, the bottleneck, the time and the share of each phase; empty rows before they exist."""
     run = s.run
     if run.simulated or (not run.phases and run.state != "running"):
         return []
     titles = [p.title for p in run.phases] or [p.title for p in run.phase_names]
     seconds = charts.finite([p.seconds for p in run.phases]) or (None,) * len(titles)
     shares = [p.share for p in run.phases] or [None] * len(titles)
-    bounds = [bound_of(s.limiters.get(p.key, UNKNOWN)) for p in run.phases] or [bound_of(UNKNOWN)] * len(titles)
-    bound_cells = BOUND if width >= WIDE else 0
+    limiters = [s.limiters.get(p.key, "") for p in run.phases] or [""] * len(titles)
     name = label_cells(width) + 1 if max(map(len, titles), default=0) >= NARROW_LABEL else NARROW_LABEL + 1
-    room = max(1, width - name - bound_cells - 2 * NUMBER - 1)
+    rest = width - name - 2 * NUMBER - 1
+    bound = min(max(map(len, [BOTTLENECK, *limiters])) + 2, rest - 2 * MIN_BAR) if width >= WIDE else 0
+    room = max(1, rest - bound)
     number = "strike" if run.phases and run_labels.is_unreliable(run) else ""
     notes = sum_notes(run) if run.phases else ()
     note = next((one for one in notes if len(one) < room), "")
-    head = f"{'PER-PHASE TIMES':<{name}}{'bound by' if bound_cells else '':<{bound_cells}}{note:>{room}}"
+    head = f"{'PER-PHASE TIMES':<{name}}{BOTTLENECK if bound else '':<{bound}}{note:>{room}}"
     rows = [line((f"{head}{'time':>{NUMBER}}{'share':>{NUMBER}}", MUTED))]
-    for title, (bound, colour), bar, took, share in zip(titles, bounds, charts.bars(seconds, room), seconds, shares, strict=True):
+    for title, limiter, bar, took, share in zip(titles, limiters, charts.bars(seconds, room), seconds, shares, strict=True):
+        colour = _colour_of(limiter or UNKNOWN)
         rows.append(
             line(
                 (f"{truncate(title, name - 1):<{name}}", MUTED),
-                (f"{bound:<{bound_cells}}" if bound_cells else "", colour),
+                (f"{truncate(limiter, bound - 1):<{bound}}" if bound else "", colour),
                 (bar, colour),
                 (f"{units.duration(took) if took is not None else '':>{NUMBER}}", number),
                 (f"{units.percent(share) if share is not None else '':>{NUMBER}}", MUTED),
