@@ -30,8 +30,7 @@ def nearest_before(distances, sources, first, before, weights, slack, share, far
 def _nearest_of_group(group, distances, sources, first, before, weights, slack, share, far, predecessors):
     rows, n = distances.shape
     number = weights.dtype.type
-    low = group * LANES
-    high = min(low + LANES, rows)
+    low, high = group * LANES, min((group + 1) * LANES, rows)
     # transposed, so that one arc serves all sources with whole vectors
     from_sources = np.full((n, LANES), far, weights.dtype)
     for lane in range(high - low):
@@ -49,8 +48,7 @@ def _nearest_of_group(group, distances, sources, first, before, weights, slack, 
                 goal[lane] = from_sources[j, lane]
                 open_lanes += 1
             least[lane] = far
-        arc = first[j]
-        end = first[j + 1]
+        arc, end = first[j], first[j + 1]
         while open_lanes and arc < end:
             stop = min(arc + _LOOK, end)
             at = arc

@@ -102,7 +102,7 @@ def at_a_door(knock: Knock, tmp_path: Path, door: str, session: str, changes: An
 
 
 AT_DOORS = {"door": st.sampled_from([*DOORS]), **CASES}
-test_every_command = attack(150, **AT_DOORS)(at_a_door)
+test_every_command = attack(100, **AT_DOORS)(at_a_door)
 test_every_command_in_many_cases = pytest.mark.slow(attack(10_000, **AT_DOORS)(at_a_door))
 
 
@@ -110,7 +110,7 @@ def on_a_screen(tmp_path: Path, place: str, size: tuple[int, int], session: str,
     shows(tmp_path, place, size, absurd(session, changes, moves))
 
 
-test_every_screen = attack(5, **SHOWN, **CASES)(on_a_screen)
+test_every_screen = attack(3, **SHOWN, **CASES)(on_a_screen)
 test_every_screen_in_many_cases = pytest.mark.slow(attack(1500, **SHOWN, **CASES)(on_a_screen))
 
 

@@ -10,7 +10,7 @@ import scenes
 from apps import Replay, own_classes, replay_at_end, screen_of, view_of
 from builders import write_session
 from fake_live import FakeLive
-from pressing import NARROW, WIDE, go, keyed, opened, press, proceed, until
+from pressing import NARROW, go, keyed, opened, press, proceed, until
 from textual.actions import parse
 from textual.dom import DOMNode
 from textual.events import Event, Key, MouseDown, Paste
@@ -147,22 +147,27 @@ def unsaid(screen: Frame) -> list[str]:
     return sorted(wrong - SILENT)
 
 
-@pytest.mark.parametrize("ran", [False, pytest.param(True, marks=pytest.mark.slow)])
-async def test_unavailable_keys_have_a_reason(dashboard: FwtuiApp, live: FakeLive, replay_of: Replay, ran: bool) -> None:
-    if ran:
-        live.start(live.settled(Experiment(kernel="tiled-cpu", n=512)))
-        live.drain()
-    for app in (dashboard, *([replay_of(scenes.gpu_session())] if ran else [])):  # test_places.py walks a replay at its start
-        found: dict[str, list[str]] = {}
-        async with opened(app, size=WIDE if ran else NARROW) as pilot:
-            for tab in view_of(app).places:
-                await press(pilot, tab.key)
-                found[tab.name] = unsaid(screen_of(app, Frame))
-        assert found and not any(found.values()), found
+async def assert_reasons(app: FwtuiApp, pilot: Pilot[None]) -> None:
+    """Check that each unavailable key of each place has a reason."""
+    found: dict[str, list[str]] = {}
+    for tab in view_of(app).places:
+        await press(pilot, tab.key)
+        found[tab.name] = unsaid(screen_of(app, Frame))
+    assert found and not any(found.values()), found
+
+
+@pytest.mark.slow
+async def test_unavailable_keys_have_a_reason_after_a_run(dashboard: FwtuiApp, live: FakeLive, replay_of: Replay) -> None:
+    live.start(live.settled(Experiment(kernel="tiled-cpu", n=512)))
+    live.drain()
+    for app in (dashboard, replay_of(scenes.gpu_session())):  # test_places.py walks a replay at its start
+        async with opened(app) as pilot:
+            await assert_reasons(app, pilot)
 
 
 async def test_an_unavailable_key_shows_its_reason(dashboard: FwtuiApp) -> None:
     async with opened(dashboard, "escape", size=NARROW) as pilot:
+        await assert_reasons(dashboard, pilot)
         assert "no run is active" in await keyed(pilot, "1", "escape", "c")
         assert "a marker needs a recording; R saves this session" in await keyed(pilot, "m")
         assert "no run has started yet" in await keyed(pilot, "o")
@@ -185,14 +190,12 @@ async def test_a_replay_reports_its_end_only_at_the_end(replay_of: Replay) -> No
         assert "0.25x is the slowest speed" in await keyed(pilot, *["less_than_sign"] * 3)
 
 
-@pytest.mark.parametrize(("size", "first"), [((80, 24), ()), pytest.param((120, 40), ("P",), marks=pytest.mark.slow)])
-async def test_arrows_in_the_table(dashboard: FwtuiApp, live: FakeLive, size: tuple[int, int], first: tuple[str, ...]) -> None:
+async def test_arrows_in_the_table(dashboard: FwtuiApp, live: FakeLive) -> None:
     for n in (256, 512):
         live.start(live.settled(Experiment(kernel="tiled-cpu", n=n)))
         live.drain()
-    async with dashboard.run_test(size=size) as pilot:
+    async with opened(dashboard, size=NARROW) as pilot:
         assert "RUN 2" in await keyed(pilot)
-        await press(pilot, *first)
         assert "RUN 1" in await keyed(pilot, "down", "enter")
 
 

@@ -93,7 +93,7 @@ async def everything_said(app: FwtuiApp, live: FakeLive) -> list[str]:
                 if (action, ()) in table(type(here)) and here.check_action(action, ()):
                     once = [one for one in once if one != action]
                     await here.run_action(action)
-                    texts.append(await settled(pilot))
+                    texts.append(await keyed(pilot))
                     if isinstance(app.screen, Dialog):
                         app.screen.action_close()
                         await press(pilot)

@@ -18,7 +18,7 @@ from fwtui.stream import events
 
 
 @pytest.mark.parametrize("name", PAPERS)
-@pytest.mark.parametrize("quick", [True, False])
+@pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_every_paper_requests_options_that_its_kernels_have(name: str, quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Reproduction, "_from_files", lambda *_: iter(()))
     live: Any = MadeLive(Made())

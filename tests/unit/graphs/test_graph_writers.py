@@ -55,7 +55,7 @@ WEIGHTS = {
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("dtype", DTYPES)
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(data=st.data())
 def test_any_weights_come_back(tmp_path_factory: pytest.TempPathFactory, suffix: str, dtype: str, data: st.DataObject) -> None:
     n = data.draw(st.integers(1, 5))

@@ -308,8 +308,6 @@ def test_every_command_reads_a_file_with_the_same_options(tmp_path: Path, capsys
     assert {name: ran["experiment"][name] for name in ("weight", "no_edge", "undirected")} == {
         **{"weight": "price", "no_edge": "99999", "undirected": True}
     }
-    big = ["run", "-k", "serial", "--file", str(INPUTS / "big32.gr"), "--dtype", "float64", "--json", "--telemetry-hz", "0"]
-    assert main(big) == 0 and json.loads(capsys.readouterr().out)["answers"]["diameter"] == 3_000_000_002
     for words, sentence in (
         (["graph", "--file", str(path)], "strength, price; pass --weight NAME, or --weight none to count each edge 1"),
         (["run", "-n", "8", "--no-edge", "9"], "--no-edge is for graph files; pass --file PATH too, or omit it"),

@@ -92,30 +92,34 @@ def test_the_least_recently_used_code_is_removed_first(tmp_path: Path, monkeypat
 
 
 SCRIPT = """
-import json, sys
+import json, os, sys
 from fwtui.solver.compiled_code import compiled
 from fwtui_kernels.compiled import cubin_cache
-with compiled("cuda"):
-    from fwtui.solver.graph_kernels import diagonal
-    types = "array(int32, 2d, C)", "int32", "array(float64, 1d, C)"
-    code = cubin_cache.found_or_compiled(diagonal, types, (9, 0))
-assert code.entry.encode() in code.cubin and not code.cooperative
-print(json.dumps(["numba" in sys.modules, len(code.cubin)]))
+told = []
+for damaged in [None, *sys.argv[1:]]:
+    if damaged:
+        os.truncate(damaged, 40)
+    with compiled("cuda"):
+        from fwtui.solver.graph_kernels import diagonal
+        types = "array(int32, 2d, C)", "int32", "array(float64, 1d, C)"
+        code = cubin_cache.found_or_compiled(diagonal, types, (9, 0))
+    assert code.entry.encode() in code.cubin and not code.cooperative
+    told.append(["numba" in sys.modules, len(code.cubin)])
+print(json.dumps(told))
 """
 
 
 def test_a_kernel_is_compiled_once_and_damage_is_mended(tmp_path: Path) -> None:
     pytest.importorskip("fwtui_kernels.compiled.compiler", reason="the CUDA compiler wheels are not installed")
 
-    def found() -> tuple[bool, int]:
-        return tuple(json.loads(run_python(SCRIPT, XDG_CACHE_HOME=str(tmp_path), NUMBA_CACHE_DIR="")))
+    def found(*damaged: str) -> list[list[Any]]:
+        return json.loads(run_python(SCRIPT, *damaged, XDG_CACHE_HOME=str(tmp_path), NUMBA_CACHE_DIR=""))
 
-    compiling, size = found()
-    assert compiling and found() == (False, size), "the first process compiles it, the next one loads it"
+    ((compiling, size),) = found()
     (kept,) = tmp_path.rglob("loaded/*")
     code = kept.read_bytes()
-    kept.write_bytes(code[:40])
-    assert found()[0] and kept.read_bytes() == code, "replaced"
+    assert compiling and found(str(kept)) == [[False, size], [True, size]], "the next process loads it, and replaces damaged code"
+    assert kept.read_bytes() == code
 
 
 HOLDING = (
