@@ -89,7 +89,7 @@ LOWEST := import re, tomllib; \
 
 # the lowest versions of the GPU extras, which make versions EXTRAS=[cu13,cluster] installs too
 EXTRAS ?=
-LOWEST_GPU := cuda-core==1.2.0 cuda-bindings==13.3.1 numba-cuda==0.30.2 nccl4py==0.6.0 mpi4py==4.1.0
+LOWEST_GPU := cuda-core==1.2.0 cuda-bindings==13.3.1 numba-cuda==0.30.2 nccl4py==0.6.0 nvidia-nccl-cu13==2.28.3 mpi4py==4.1.0 mpich==4.3.1
 
 # the newest of all for each Python, and the lowest for the first one
 versions:
@@ -98,7 +98,9 @@ versions:
 	  for bounds in $$([ -s $$lowest ] || { { $$python -c '$(LOWEST)' && printf '%s\n' $(LOWEST_GPU); } > $$lowest && echo lowest; }) newest; do \
 	    place=$$(mktemp -d) && echo "$$($$python -V), $$bounds" && $$python -m venv $$place && \
 	    $$place/bin/python -m pip install --quiet --disable-pip-version-check $$([ $$bounds = newest ] || echo "-c $$lowest") ".$(EXTRAS)" && \
-	    (cd $$place && bin/fwtui run --kernel tiled-cpu --n 96 --repeats 3 && bin/fwtui run --kernel naive --n 12 && \
+	    (cd $$place && PATH=$$place/bin:$$PATH && bin/fwtui doctor > doctor && \
+      { [ ! -x bin/mpiexec ] || bin/fwtui run --kernel distributed-cpu --n 96 --devices cpu,cpu --repeats 3; } && \
+      bin/fwtui run --kernel tiled-cpu --n 96 --repeats 3 && bin/fwtui run --kernel naive --n 12 && \
 	      bin/fwtui replay lecture-tiles --json > replayed && bin/fwtui check lecture-tiles && \
 	      bin/fwtui render lecture-tiles -o drawn.svg); code=$$?; rm -rf $$place; [ $$code = 0 ] || exit 1; \
 	  done; \

@@ -50,12 +50,11 @@ def compiled(backend: str = "cpu") -> Iterator[None]:
     """
     check_threads()
     with _one_at_a_time:
-        if named := os.environ.get("NUMBA_CACHE_DIR"):
-            if backend != "cpu":
-                yield
-                return
-        else:
-            cubin_cache.fallback = code_cache().folder
+        named = os.environ.get("NUMBA_CACHE_DIR")
+        if named and backend != "cpu":
+            yield
+            return
+        cubin_cache.fallback = None if named else code_cache().folder
         folder = named or str(cubin_cache.fallback or "")
         if backend != "cpu" and "numba" not in sys.modules:
             os.environ["NUMBA_CACHE_DIR"] = folder  # for a numba that is imported within
