@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import scenes
-from apps import Replay, dashboard_of, replay_at_end, screen_of
+from apps import Replay, dashboard_of, replay_at_end, screen_of, view_of
 from builders import model_of
 from fake_live import FakeLive
 from hypothesis import given, settings
@@ -290,6 +290,9 @@ async def test_an_idle_minute_offers_to_measure_peak_rates_and_a_key_does(live: 
         app.tick()
         assert "measuring the peak rates of this CPU: 1 of " in await shown(pilot)
         assert "run 2 starts after the measurement; c cancels both" in await shown(pilot, "1", "r")
+        live.pace = 3
+        app.tick()
+        assert live.busy and view_of(app).limits_device is None and "peak rates of this CPU: float32 1.00 T" in await shown(pilot)
         live.pace = 1000
         app.tick()
         await press(pilot, "4")

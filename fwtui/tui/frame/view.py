@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fwtui.tui.widgets.ladder_chart import LadderData
 
 UNITS = {"cpu": "CPU", "cuda": "GPU"}
-ANSWER_SECONDS = 4.0
+ANSWER_SECONDS = 4.0  # for which the answer to a key covers the progress of a measurement
 
 
 class LiveSession(RunSession, Protocol):
@@ -187,8 +187,8 @@ class View:
         device, source = self.limits_device, self.source
         if device is None or source is None:
             return ""
-        limits, unit = source.model.measured.get(device), UNITS[device.backend]
-        if source.busy:
+        limits, unit, run = source.model.measured.get(device), UNITS[device.backend], source.model.run
+        if source.busy and (run is None or run.state != "running"):  # a run that waited for the end has not started
             gpu = source.model.devices.get(device)
             forms = len(forms_of(device.backend, gpu.compute_capability if gpu is not None else None))
             done = len(limits.forms) if limits is not None and not limits.complete else 0
