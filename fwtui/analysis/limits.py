@@ -65,7 +65,7 @@ def _fastest(limits: events.Limits, dtype: str, nonnegative: bool) -> tuple[Rela
 def describe_peaks(limits: events.Limits) -> list[str]:
     """Return the peak rate of each data type for non-negative weights, in relaxations/s: float32 108 G, int16 228 G (noisy)."""
     found = [(dtype, pair[1]) for dtype in DTYPES if (pair := _fastest(limits, dtype, True)) is not None]
-    return [f"{dtype} {units.scaled(one.relaxations_per_second, '')}{'(noisy)' * one.noisy}".rstrip() for dtype, one in found]
+    return [f"{dtype} {units.scaled(one.relaxations_per_second, '')}{' (noisy)' * one.noisy}" for dtype, one in found]
 
 
 def share_of_peak(run: Run, gpu: events.Device | None) -> float | None:

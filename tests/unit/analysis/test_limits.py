@@ -46,7 +46,9 @@ def test_a_noisy_limit_is_stored_and_shown_as_noisy_until_a_quiet_one_comes(cach
     kept = limits.save(noisy)
     assert limits.load(CPU.device_id) == replace(noisy, t=0.0) and "measure them again" in limits.noise(kept)
     shown = "\n".join(limit_lines(kept))
-    assert shown.count("(noisy)") == 3 and "other programs ran" in shown
+    assert (
+        shown.count("(noisy)") == 3 and "other programs ran" in shown and limits.describe_peaks(kept) == ["int32 100 G (noisy)"]
+    )
     model = Model()
     model.apply(noisy)
     assert result(model, run_of(model, "int32", backend="cpu"))["limit_noisy"] is True
@@ -218,6 +220,7 @@ def test_doctor_reports_peak_rates(cache: Path, pretend: Pretend, capsys: pytest
     assert "100 Grelax/s" in lines[2] and "n/a" in lines[2] and "4.00 TB/s" in lines[3]
     main(["doctor"])
     assert "float32 100 G relaxations/s" in capsys.readouterr().out
+    assert limits.describe_peaks(GPU) == ["float32 17.0 T", "int32 16.0 T", "int16 33.0 T"]
     failed = Limits(t=0.0, backend="cpu", complete=True, note="the probe is wrong")
     fault = events.Fault(t=0.0, source="worker", code="error", message="the probe is wrong")
     pretend.children(answering_probes(fault, failed))
