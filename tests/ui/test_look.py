@@ -63,7 +63,8 @@ async def test_theme_and_keys_follow_the_settings(live: FakeLive) -> None:
 
 # where a key is named: in brackets, before what it does, before another key
 KEYS = r"[b-jl-zB-Z?!.,;<>(){}\[\]$+]|[Ee]sc|[Ss]pace|Home|\d(?= then)"
-NAMED = re.compile(rf"(?<!\S)(\()?({KEYS})(?:,? then |: (?!waits|issues|could)[a-z]| (?!relax)[a-z]+s\b| alone\b|(?(1)\)|(?!)))")
+DOES = r",? then |: (?!waits|issues|could)[a-z]| (?!relax|times)[a-z]+s\b| alone\b"
+NAMED = re.compile(rf"(?<!\S)(\()?({KEYS})(?:{DOES}|(?(1)\)|(?!)))")
 
 
 def rebound_everywhere() -> Appearance:
@@ -112,7 +113,8 @@ async def test_no_screen_names_a_key_that_is_not_bound(live: FakeLive, tmp_path:
     app = replay_at_end(path, look=look) if replayed else dashboard_of(live, look=look)
     texts = await everything_said(app, live)
     assert len(texts) > 15
-    lines = (line.partition(".py:")[0] for text in texts for line in text.splitlines())  # source lines are not hints
+    # source lines, which begin with their number or an arrow, are not hints
+    lines = (re.split(r"\.py:|(?:^|│) +(?:\d+|↪) {3,}", line)[0] for text in texts for line in text.splitlines())
     assert not [line for line in lines if NAMED.search(line)]
 
 

@@ -110,7 +110,7 @@ class TestRun:
 
         monkeypatch.setattr(running, "StderrReporter", Interrupting)
         before = signal.getsignal(signal.SIGINT)
-        runs = fwtui.run("serial", n=[8, 9, 10])
+        runs = fwtui.run("serial", n=[8, 9, 10], telemetry_hz=0)
         assert [run.state for run in runs] == ["done", "cancelled"]
         assert not [child for child in psutil.Process().children() if "fwtui.measure.worker" in " ".join(child.cmdline())]
         assert signal.getsignal(signal.SIGINT) is before
@@ -123,7 +123,7 @@ class TestRun:
 
         display = SimpleNamespace(display=lambda *given, **options: SimpleNamespace(update=update))
         monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=object, display=display))
-        fwtui.run("serial", n=[300, 301], repeats=3)
+        fwtui.run("serial", n=[300, 301], repeats=3, telemetry_hz=0)
         assert any(re.fullmatch(r"run 2 of 2, serial: [█░]{20} [\w -]+ +\d+ %.*", text) for text in shown), shown
         assert shown[-1] == ""
 
