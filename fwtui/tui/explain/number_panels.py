@@ -80,8 +80,7 @@ class PhaseTable(TextPanel[PhaseTableSubject | None]):
             parts += [formula(subject.roofs, one)] * (subject.formulas and one.roofline_seconds is not None)
             below += hanging_indent(truncate(one.title, title - 1), title, parts, width) if one.key and parts else []
         how = HOW if run.backend == "cuda" else HOW | {ROOFLINE: CPU_ROOFLINE}
-        definitions = [how[name] for name, _ in columns if name in how and not subject.brief]
-        rows += hanging_indent("", 0, definitions, width, MUTED)
+        rows += hanging_indent("", 0, [how[name] for name, _ in columns if name in how and not subject.brief], width, MUTED)
         if notes := sum_notes(run):
             rows += line((notes[0], f"{MUTED} {struck}".rstrip())).wrap(width)
         if text := rank_times(run):

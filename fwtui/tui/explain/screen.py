@@ -240,8 +240,7 @@ class ExplainScreen(Frame):
         if self.look.details:
             lines = tuple(one._replace(limiter=one.limiter.sourced) for one in lines)
         formulas = self.look.details
-        crowded = self.has_class("-with-warps") or (run is not None and bool(run.ranks))
-        brief = crowded and not self.has_class("-high")
+        brief = not self.has_class("-high") and (self.has_class("-with-warps") or (run is not None and bool(run.ranks)))
         table = PhaseTableSubject(run, roofs_of(model, run), lines, reason, formulas, brief) if run is not None else None
         self.query_one(PhaseTable).show(table)
         self.query_one(CountersTable).show(run if single == "counters" else None)

@@ -20,6 +20,7 @@ RUNS, RELAXES, CONTINUED = "▌", "*", "↪"
 LEGEND = f"{RUNS} runs now · {RELAXES} relaxes · {CONTINUED} continued line"
 LIT = "on $primary 15%"
 GUTTER = 7  # cells of a line's number and signs
+ABOVE = 4  # lines before the relaxation of a long function
 MIN_CODE = 20  # cells of code in a line on the narrowest screen
 
 
@@ -60,14 +61,18 @@ class SourceView(TextPanel[Running]):
 
 
 def excerpt(experiment: Experiment, op: str, most: int, width: int) -> list[Content]:
-    """Return at most `most` rows around the innermost relaxation of an op; empty for an unknown kernel."""
-    kernel = experiment.kernel
-    part = innermost(source(kernel, options=experiment.options) if kernel in known_kernels() else (), op)
+    """Return at most `most` rows around the innermost relaxation of an op, with its function's name; empty if unknown."""
+    known = experiment.kernel in known_kernels()
+    part = innermost(source(experiment.kernel, options=experiment.options), op) if known else None
     if part is None:
         return []
-    first = max(0, min(part.relaxing) - part.first - most + 3)
-    lines = [*enumerate(_coloured(part), part.first)][first:]
-    rows = [row for number, code in lines for row in _numbered(number, code, False, number in part.relaxing, width)]
+    relaxes = min(part.relaxing) - part.first
+    first = relaxes - ABOVE if relaxes + ABOVE > most else 0
+    lines = [*enumerate(_coloured(part), part.first)]
+    head = [one for one in lines[:first] if one[1].plain.startswith("def ")][-1:]
+    rows = [
+        row for number, code in [*head, *lines[first:]] for row in _numbered(number, code, False, number in part.relaxing, width)
+    ]
     return [line((part.file, MUTED)), *rows[:most]]
 
 

@@ -213,10 +213,6 @@ def label_cells(width: int) -> int:
     return LABEL if width >= WIDE else NARROW_LABEL
 
 
-def _colour_of(bottleneck: str) -> str:
-    return next(colour for colour, parts in COLOURS if any(part in bottleneck for part in parts))
-
-
 def phases(s: RunSubject, width: int) -> list[Content]:
     """Return the per-phase times: a bar, the bottleneck, the time and the share of each phase; empty rows before they exist."""
     run = s.run
@@ -236,7 +232,7 @@ def phases(s: RunSubject, width: int) -> list[Content]:
     head = f"{'PER-PHASE TIMES':<{name}}{BOTTLENECK if bound else '':<{bound}}{note:>{room}}"
     rows = [line((f"{head}{'time':>{NUMBER}}{'share':>{NUMBER}}", MUTED))]
     for title, limiter, bar, took, share in zip(titles, limiters, charts.bars(seconds, room), seconds, shares, strict=True):
-        colour = _colour_of(limiter or UNKNOWN)
+        colour = next(colour for colour, parts in COLOURS if any(part in (limiter or UNKNOWN) for part in parts))
         rows.append(
             line(
                 (f"{truncate(title, name - 1):<{name}}", MUTED),
