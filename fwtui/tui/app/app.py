@@ -21,6 +21,7 @@ from textual.filter import LineFilter
 from textual.geometry import Size
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
+from textual.worker import WorkerFailed
 
 from fwtui.common import gc_pause
 from fwtui.common.errors import Refused
@@ -412,15 +413,16 @@ class FwtuiApp(Survivor):
 
     def survived(self, error: Exception) -> bool:
         """Log the error, and draw its screen again."""
-        if self.left_by_signal:  # the widgets are being removed
-            return True
+        failed = failed_widget(error.error if isinstance(error, WorkerFailed) else error)
+        if self.left_by_signal or (isinstance(failed, CommandPalette) and failed not in self.screen_stack):
+            return True  # the widgets are being removed
         if self.crash_log is None:
             return False
         what = self.crash_log.write(error)
         if not (self.painted and self.is_running) or self.view is None:
             self._give_up(what)
         else:
-            self.call_later(self._draw_again, failed_widget(error), what, self.crash_log)
+            self.call_later(self._draw_again, failed, what, self.crash_log)
         return True
 
     def _give_up(self, what: str) -> None:

@@ -55,9 +55,8 @@ class CommandProvider(Provider):
         scored = ((score(matcher, command), command) for command in self._commands)
         below = ((score(matcher, term) / 2, term) for term in self._terms)  # actions come before explanations
         for found, command in (*scored, *below):
-            if found:
-                markup = "[" in command.title  # highlight() would parse brackets as markup
-                shown = Content(command.title) if markup else matcher.highlight(command.title)
+            if found:  # highlight() would parse brackets as markup
+                shown = Content(command.title) if "[" in command.title else matcher.highlight(command.title)
                 yield Hit(found, shown, command.run, command.title, _help(command))
 
 
@@ -123,7 +122,6 @@ async def searched(screen: Screen[Any]) -> None:
     In Textual 8.2, Enter may take a result of the previous text: tests/ui/test_keys.py, test_the_palette_takes_what_was_typed...
     """
     if isinstance(screen, CommandPalette):
-        searches = [worker for worker in screen.workers if worker.node is screen and not worker.is_finished]
-        for search in searches:
+        for search in [worker for worker in screen.workers if worker.node is screen and not worker.is_finished]:
             with suppress(WorkerError):
                 await search.wait()
