@@ -26,7 +26,9 @@ def skip_pivot(at, p):
 @jit(device=True, inline="always")
 def rest_corner(row, column, p, tile):
     """Return the first row and column of a tile of the remainder, numbered without row p and column p of tiles."""
-    return int32(skip_pivot(row, p) * tile), int32(skip_pivot(column, p) * tile)
+    row = skip_pivot(row, p)
+    column = skip_pivot(column, p)
+    return int32(row * tile), int32(column * tile)
 
 
 @jit(device=True, inline="always")
