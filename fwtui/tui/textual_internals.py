@@ -10,6 +10,7 @@ from textual.app import App
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
+from textual.worker import WorkerFailed
 
 from fwtui.common.errors import Refused
 from fwtui_kernels.needs import Need, lacking, takes
@@ -74,8 +75,8 @@ def drop_lines(screen: Screen[Any]) -> None:
 
 
 def failed_widget(error: BaseException) -> Widget | None:
-    """Return the innermost widget in whose method the error was raised; None if there is none."""
-    found, trace = None, error.__traceback__
+    """Return the innermost widget in whose method the error, or that of a worker, was raised; None if there is none."""
+    found, trace = None, (error.error if isinstance(error, WorkerFailed) else error).__traceback__
     while trace is not None:
         owner = trace.tb_frame.f_locals.get("self")
         found, trace = owner if isinstance(owner, Widget) else found, trace.tb_next

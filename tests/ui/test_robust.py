@@ -249,16 +249,6 @@ def details() -> str:
     return file.read_text()
 
 
-async def test_a_search_of_a_closed_palette_is_no_failure(dashboard: FwtuiApp) -> None:
-    async with opened(dashboard) as pilot:
-        await pilot.press("ctrl+p")
-        palette = dashboard.screen
-        await pilot.press("escape")
-        palette._gather_commands("late")  # type: ignore[attr-defined]
-        await pilot.pause()
-        assert isinstance(dashboard.screen, RunScreen)
-
-
 async def test_a_failed_widget_or_place_leaves_the_others_working(survivor: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async with opened(survivor) as pilot:
         before, table = survivor.screen, survivor.screen.query(DataTable).first()

@@ -21,7 +21,6 @@ from textual.filter import LineFilter
 from textual.geometry import Size
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
-from textual.worker import WorkerFailed
 
 from fwtui.common import gc_pause
 from fwtui.common.errors import Refused
@@ -413,7 +412,7 @@ class FwtuiApp(Survivor):
 
     def survived(self, error: Exception) -> bool:
         """Log the error, and draw its screen again."""
-        failed = failed_widget(error.error if isinstance(error, WorkerFailed) else error)
+        failed = failed_widget(error)
         if self.left_by_signal or (isinstance(failed, CommandPalette) and failed not in self.screen_stack):
             return True  # the widgets are being removed
         if self.crash_log is None:
@@ -434,8 +433,7 @@ class FwtuiApp(Survivor):
         if failed is not None and not failed.is_attached:  # already replaced
             return
         screen = self.screen if failed is None else failed.screen
-        found = self.views.found(screen)
-        if found is None:
+        if (found := self.views.found(screen)) is None:
             return
         view, place = found
         self.inputs.clear()
