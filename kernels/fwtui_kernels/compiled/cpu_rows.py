@@ -29,8 +29,7 @@ def row(matrix, square, panel, p, line, width):
 
 @inner(cache=True, nogil=True)
 def _tile_of_row(t, matrix, square, panel, p, line, width):
-    tile = len(square)
-    top, left = line * tile, t * tile
+    tile, top, left = len(square), line * len(square), t * len(square)
     if t != p:
         strips = np.empty((1, tile * tile), matrix.dtype)
         pack(strips, matrix, top, left, tile, tile, width)

@@ -186,10 +186,9 @@ def _close_on_all_cores(front, pivots, width, narrow):
 
 @inner(cache=True)
 def _relax_rows(number, front, own, strips, base, deep, narrow, width):
-    top, side = number * CHUNK, len(front)
-    rows = min(CHUNK, side - top)
+    top, rows = number * CHUNK, min(CHUNK, len(front) - number * CHUNK)
     relax(front, top, base, front, top, base, own, rows, deep, deep, narrow, 0)
-    relax(front, top, 0, front, top, base, strips, rows, deep, side, width, 0)
+    relax(front, top, 0, front, top, base, strips, rows, deep, len(front), width, 0)
 
 
 def least_loop(cells: np.ndarray, nodes: np.ndarray) -> float:
