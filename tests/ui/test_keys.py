@@ -324,8 +324,8 @@ async def test_keys_wait_for_widgets_and_dialogs(dashboard: FwtuiApp, live: Fake
             await burst(pilot, typed)
             assert (live.started, view_of(dashboard).paused) == ([], False) and "part of a typed word" in screen_text(dashboard)
             await press(pilot, "escape")
-        await burst(pilot, ["r", "escape"])
-        assert len(live.started) == 1, "no word follows"
+        await burst(pilot, [*"grr", "escape"])
+        assert len(live.started) == 1, "it is repeated, and no word follows"
 
 
 async def test_an_open_list_searches_letters_and_leaves_digits_and_capitals_to_the_screen(dashboard: FwtuiApp) -> None:

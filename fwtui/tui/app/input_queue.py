@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -63,7 +62,7 @@ class InputQueue:
         self.key_since = 0.0
         self._answered = 0.0  # time at which the last dialog closed
         self._row = 0  # number of keys in a row that began with a letter
-        self._key_at = -math.inf  # time of the last key
+        self._last: Key | None = None  # the last key
         self._in_word: Event | None = None  # the last key if it continues a typed word
         self._held: HeldAction | None = None
 
@@ -74,7 +73,7 @@ class InputQueue:
         """Return False if the action of the present key may run now, as most may.
 
         A letter's action runs after WAIT_SECONDS, or before the next key, unless that continues a word. The keys of a typed
-        word have no effect.
+        word have no effect; a repeated one has.
         """
         key = self._inputs[0] if self._inputs else None
         if not row.deliberate or not isinstance(key, Key) or not key.is_printable:
@@ -93,13 +92,13 @@ class InputQueue:
             await held.act()
 
     async def _note_key(self, key: Key) -> None:
-        """Note if the key continues a typed word: a letter after a letter, or a digit after two letters or a held action.
+        """Note if the key continues a typed word: a letter after another one, or a digit after two letters or a held action.
 
-        The held action of the word's first letter is then dropped.
+        The held action of the word's first letter is then dropped. A repeated key continues no word.
         """
-        character, held = key.character or "", self._held
-        continues = self._row > 0 and key.is_printable and key.time - self._key_at < ROW_SECONDS
-        self._row, self._key_at = (self._row + 1 if continues else int(character.isalpha())), key.time
+        character, held, last, self._last = key.character or "", self._held, self._last, key
+        soon = last is not None and key.key != last.key and key.time - last.time < ROW_SECONDS
+        self._row = self._row + 1 if soon and self._row and key.is_printable else int(character.isalpha())
         in_word = self._row > 1 and (character.isalpha() or held is not None or self._row > 2)
         if held is not None and in_word and character.isalnum():
             held.timer.stop()
