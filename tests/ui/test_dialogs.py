@@ -63,8 +63,7 @@ async def test_the_log_the_palette_and_dialogs_over_others(dashboard: FwtuiApp, 
         await go(pilot, "l")
         assert isinstance(dashboard.screen, RunScreen), "the key that opened it closes it, too"
         answers: list[str | None] = []
-        asked = PromptScreen("What?")
-        dashboard.push_screen(asked, answers.append)
+        dashboard.push_screen(asked := PromptScreen("What?"), answers.append)
         await proceed(pilot, "ctrl+p")
         asked.dismiss("this")
         asked.dismiss("that")
@@ -73,12 +72,13 @@ async def test_the_log_the_palette_and_dialogs_over_others(dashboard: FwtuiApp, 
         await proceed(pilot, "question_mark", "ctrl+p")
         palette = dashboard.screen
         assert isinstance(palette, CommandPalette) and "Run: start the experiment of the form" in await offered(pilot)
+        palette.dismiss()
+        dashboard.action_command_palette()
         await proceed(pilot, "escape")
         palette._gather_commands("a search of a closed palette is no failure")
         await proceed(pilot)
         assert isinstance(dashboard.screen, RunScreen)
-        broken = tmp_path / "broken.fwt.jsonl"
-        broken.write_text("nothing\n")
+        (broken := tmp_path / "broken.fwt.jsonl").write_text("nothing\n")
         dashboard.open(broken)
         await until(pilot, lambda: "is not a fwtui session" in screen_text(dashboard))
         await press(pilot, "ctrl+p", "r", "escape")

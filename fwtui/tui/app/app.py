@@ -316,8 +316,7 @@ class FwtuiApp(Survivor):
 
     def show_message(self, text: str, level: str = "info") -> None:
         """Show a message on the log line of the present screen."""
-        screen = next((s for s in reversed(self.screen_stack) if isinstance(s, Frame)), None)
-        if screen is not None:
+        if (screen := next((s for s in reversed(self.screen_stack) if isinstance(s, Frame)), None)) is not None:
             screen.show_message(text, level)
 
     def commands(self) -> Iterator[Command]:
@@ -375,7 +374,8 @@ class FwtuiApp(Survivor):
     def action_command_palette(self) -> None:
         if isinstance(self.screen, Dialog) and not self.screen.query(Input):  # the palette has the actions of the screen below
             self.screen.dismiss(None)
-        super().action_command_palette()
+        if not isinstance(self.screen, CommandPalette):  # Textual's has an id, which one that is being removed still occupies
+            self.push_screen(CommandPalette())
 
     async def action_quit(self) -> None:
         """End the program, after a confirmation if that interrupts or loses something."""

@@ -22,7 +22,7 @@ def added(value: int) -> int:
 
 
 def flip(path: Path, place: int) -> None:
-    data = bytearray(path.read_bytes())
+    data = bytearray(path.read_bytes().ljust(20))  # a lock is empty
     data[place] ^= 1
     path.write_bytes(data)
 
