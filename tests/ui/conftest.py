@@ -1,6 +1,7 @@
 """Fixtures of screens: no clock, no child processes, no real GPU, and short waits."""
 
 import asyncio
+import signal
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,11 @@ from rich.console import RenderableType
 from textual import _wait, screen
 from textual._compositor import Compositor
 from textual.app import App
-from textual.css import stylesheet
-from textual.css.match import _check_selectors
-from textual.css.model import CombinatorType, RuleSet, Selector
+from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
-from textual.dom import DOMNode
 from textual.pilot import Pilot
 
+from fwtui.common.signals import restore_handlers
 from fwtui.sessions import reader
 from fwtui.stream import events
 from fwtui.tui.app import input_queue
@@ -45,13 +44,6 @@ def _parsed_once(self: Stylesheet, css: str, read_from: tuple[str, str], *more: 
     if key not in _parsed:
         _parsed[key] = _parse(self, css, read_from, *more, **named)  # type: ignore[arg-type]
     return _parsed[key]
-
-
-def _matched_from_the_end(selectors: list[Selector], path: list[DOMNode]) -> bool:
-    """Compare the last selector with the widget before all of them with the path from the application to the widget."""
-    if not selectors[-1].check(path[-1]):
-        return False
-    return (len(selectors) == 1 and selectors[0].combinator == CombinatorType.DESCENDENT) or _check_selectors(selectors, path)
 
 
 def _drawn_when_read(self: Compositor, full: bool = False, **how: Any) -> RenderableType | None:
@@ -95,7 +87,6 @@ QUICKER: tuple[tuple[Any, str, Any], ...] = (
     *((module, name, getattr(module, name) / 4) for module, name in SHORTER),
     *((input_queue, name, 0.001) for name in ("ROW_SECONDS", "WAIT_SECONDS")),  # tests press keys faster than people
     (Stylesheet, "_parse_rules", _parsed_once),
-    (stylesheet, "_check_selectors", _matched_from_the_end),
     (RuleSet, "__hash__", object.__hash__),  # the default one, in C: each style hashes every rule
     (Pilot, "_wait_for_screen", _wait_for_those_at_work),
     (pytest_textual_snapshot, "SVGImageExtension", PackedPicture),  # `snap_compare` takes the one that its module names
@@ -107,6 +98,14 @@ QUICKER: tuple[tuple[Any, str, Any], ...] = (
 def _quick_screens(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     for owner, name, quicker in QUICKER[: -1 if "every_frame" in request.fixturenames else None]:
         monkeypatch.setattr(owner, name, quicker)
+
+
+@pytest.fixture(autouse=True)
+def _signals_as_before() -> Iterator[None]:
+    """Undo terminal.listen(), which expects the program to end with its app: a later SIGINT would end the tests."""
+    with restore_handlers():
+        yield
+        signal.set_wakeup_fd(-1)
 
 
 @pytest.fixture(autouse=True)
