@@ -99,8 +99,8 @@ versions:
 	    place=$$(mktemp -d) && echo "$$($$python -V), $$bounds" && $$python -m venv $$place && \
 	    $$place/bin/python -m pip install --quiet --disable-pip-version-check $$([ $$bounds = newest ] || echo "-c $$lowest") ".$(EXTRAS)" && \
 	    (cd $$place && PATH=$$place/bin:$$PATH && bin/fwtui doctor > doctor && \
-      { [ ! -x bin/mpiexec ] || bin/fwtui run --kernel distributed-cpu --n 96 --devices cpu,cpu --repeats 3; } && \
-      bin/fwtui run --kernel tiled-cpu --n 96 --repeats 3 && bin/fwtui run --kernel naive --n 12 && \
+	      { [ ! -x bin/mpiexec ] || bin/fwtui run --kernel distributed-cpu --n 96 --devices cpu,cpu --repeats 3; } && \
+	      bin/fwtui run --kernel tiled-cpu --n 96 --repeats 3 && bin/fwtui run --kernel naive --n 12 && \
 	      bin/fwtui replay lecture-tiles --json > replayed && bin/fwtui check lecture-tiles && \
 	      bin/fwtui render lecture-tiles -o drawn.svg); code=$$?; rm -rf $$place; [ $$code = 0 ] || exit 1; \
 	  done; \
