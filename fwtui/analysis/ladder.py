@@ -25,7 +25,7 @@ def build_ladder(runs: Iterable[Run]) -> tuple[Rung, ...]:
     """
     kernels: dict[tuple[int, str, str], dict[str, Run]] = {}
     for run in runs:
-        if run.counts and run.seconds and run.needed == run.n**3 and run.verdict is not None and run.verdict.checksum:
+        if run.counts and run.seconds and run.reduction == 1 and run.verdict is not None and run.verdict.checksum:
             best = kernels.setdefault((run.n, run.verdict.checksum, run.experiment.dtype), {})
             kernel = run.experiment.kernel
             if kernel not in best or run.seconds < (best[kernel].seconds or 0.0):

@@ -23,16 +23,16 @@ def describe_order(run: Run, seconds: float | None = None) -> list[str]:
     return [
         units.counted(len(run.ordered.sizes), "supernode"),
         *fill,
-        f"{units.gain(run.n**3 / run.needed)} fewer relaxations than dense",
+        f"{units.gain(run.reduction)} fewer relaxations than dense",
         units.memory(run.padded**2 * ITEMSIZE.get(run.experiment.dtype, 4)),
         *([f"about {units.duration(seconds)} per repetition"] if seconds is not None else []),
     ]
 
 
 def rate_text(run: Run) -> str:
-    """Format the rate of a run, after the relaxations that it skips: its rate does not compare with that of a dense run."""
-    skipped = run.n**3 / run.needed if run.needed else 1.0
-    return f"{units.gain(skipped)} fewer relaxations at {units.rate(run.rate)}" if skipped > 1 else units.rate(run.rate)
+    """Format the rate of a run; if it skips relaxations, after their reduction, as the rates of dense runs do not compare."""
+    rate = units.rate(run.rate)
+    return f"{units.gain(run.reduction)} fewer relaxations at {rate}" if run.reduction > 1 else rate
 
 
 class _Block(NamedTuple):

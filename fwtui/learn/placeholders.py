@@ -29,7 +29,7 @@ FILLED: Mapping[str, tuple[Callable[[ComparedRun], Any], Callable[[Any], str]]] 
     "time": (lambda e: e.run.seconds, units.duration),
     "rate": (lambda e: e.run.rate, large_number),  # relaxations per second
     "relaxations": (lambda e: e.run.n and e.run.needed, large_number),
-    "fewer": (lambda e: e.run.ordered and e.run.needed and e.run.n**3 / e.run.needed, units.gain),
+    "fewer": (lambda e: e.run.ordered and e.run.reduction, units.gain),
     "fill": (lambda e: e.run.ordered and e.run.ordered.fill, units.percent),
     "bytes": (lambda e: ITEMSIZE[e.run.experiment.dtype], str),
     "instructions": (lambda e: (samples := main_samples(e.run)) and loop_facts(samples).each, units.digits),
