@@ -43,6 +43,8 @@ def _remove_abandoned(parent: Path) -> None:
 def _runs(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except (OSError, OverflowError) as error:
-        return not isinstance(error, ProcessLookupError)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
     return True

@@ -111,7 +111,7 @@ def find_kernel_file(text: str) -> Path:
 
 
 def _missing(path: Path) -> bool:
-    """Return True if there is no file of that name; False if a reader would report another error."""
+    """Return True if the path does not exist; False also if it cannot be examined, which the reader reports."""
     try:
         path.stat()
     except OSError as error:

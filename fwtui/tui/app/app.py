@@ -306,7 +306,8 @@ class FwtuiApp(Survivor):
         """Compare the runs of a session with those of the view."""
         if (view := self.view) is not None and (place := view.place_named(COMPARE)) is not None:
             await self.views.go(view, place)
-            getattr(self.screen, "bring", lambda path: None)(str(path))  # a dialog over the screen has none
+            if (bring := getattr(self.screen, "bring", None)) is not None:  # a dialog over the screen has none
+                bring(str(path))
 
     @cached_property
     def _documents(self) -> Documents:

@@ -18,7 +18,7 @@ from fwtui.tui.widgets.text_panel import MUTED, TextPanel, hanging_indent, line
 from fwtui_kernels.plan import Kernel
 
 LABEL = 10  # cells
-MAX_ROWS = 5  # of a fact
+MAX_ROWS = 5  # maximum rows of a fact
 Facts = tuple[tuple[str, str], ...]  # a label and a text each
 
 
