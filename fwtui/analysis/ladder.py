@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from fwtui.analysis.sparsity import reduction
 from fwtui.stream.run import Run
 from fwtui_kernels import registry
 
@@ -25,7 +26,7 @@ def build_ladder(runs: Iterable[Run]) -> tuple[Rung, ...]:
     """
     kernels: dict[tuple[int, str, str], dict[str, Run]] = {}
     for run in runs:
-        if run.counts and run.seconds and run.reduction == 1 and run.verdict is not None and run.verdict.checksum:
+        if run.counts and run.seconds and reduction(run) == 1 and run.verdict is not None and run.verdict.checksum:
             best = kernels.setdefault((run.n, run.verdict.checksum, run.experiment.dtype), {})
             kernel = run.experiment.kernel
             if kernel not in best or run.seconds < (best[kernel].seconds or 0.0):

@@ -23,16 +23,21 @@ def describe_order(run: Run, seconds: float | None = None) -> list[str]:
     return [
         units.counted(len(run.ordered.sizes), "supernode"),
         *fill,
-        f"{units.gain(run.reduction)} fewer relaxations than dense",
+        f"{units.gain(reduction(run))} fewer relaxations than dense",
         units.memory(run.padded**2 * ITEMSIZE.get(run.experiment.dtype, 4)),
         *([f"about {units.duration(seconds)} per repetition"] if seconds is not None else []),
     ]
 
 
+def reduction(run: Run) -> float:
+    """Return the relaxations of a dense run / those of this one; 1 if it skips none."""
+    return run.n**3 / run.needed if run.needed else 1.0
+
+
 def rate_text(run: Run) -> str:
     """Format the rate of a run; if it skips relaxations, after their reduction, as the rates of dense runs do not compare."""
     rate = units.rate(run.rate)
-    return f"{units.gain(run.reduction)} fewer relaxations at {rate}" if run.reduction > 1 else rate
+    return f"{units.gain(reduction(run))} fewer relaxations at {rate}" if reduction(run) > 1 else rate
 
 
 class _Block(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any
 
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.limits import limit_of
+from fwtui.analysis.sparsity import reduction
 from fwtui.analysis.warps import loop_facts, main_samples
 from fwtui.common import units
 from fwtui_kernels.plan import ITEMSIZE
@@ -29,7 +30,7 @@ FILLED: Mapping[str, tuple[Callable[[ComparedRun], Any], Callable[[Any], str]]] 
     "time": (lambda e: e.run.seconds, units.duration),
     "rate": (lambda e: e.run.rate, large_number),  # relaxations per second
     "relaxations": (lambda e: e.run.n and e.run.needed, large_number),
-    "fewer": (lambda e: e.run.ordered and e.run.reduction, units.gain),
+    "fewer": (lambda e: e.run.ordered and reduction(e.run), units.gain),
     "fill": (lambda e: e.run.ordered and e.run.ordered.fill, units.percent),
     "bytes": (lambda e: ITEMSIZE[e.run.experiment.dtype], str),
     "instructions": (lambda e: (samples := main_samples(e.run)) and loop_facts(samples).each, units.digits),

@@ -196,11 +196,6 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         return min(self.n**3, self.relaxations or self.n**3)
 
     @property
-    def reduction(self) -> float:
-        """n^3 / `needed`: the factor by which a plan reduces the relaxations; 1 for a dense one."""
-        return self.n**3 / self.needed if self.needed else 1.0
-
-    @property
     def bandwidth(self) -> float | None:
         """Effective bandwidth in bytes/s: bytes of the cost model / median time; None for a kernel without a cost model."""
         return _per_second(self.device_bytes, self.seconds) if self.device_bytes else None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
 
+from fwtui.analysis.sparsity import reduction
 from fwtui.campaigns.sweep.axis import DEVICES, SweepAxis, named, value, varied
 from fwtui.campaigns.sweep.findings import finished
 from fwtui.campaigns.sweep.grid import GridCell
@@ -48,7 +49,7 @@ class Squares(NamedTuple):
     @property
     def skips_work(self) -> bool:
         """Return whether a kernel skips relaxations, so that times are compared instead of rates."""
-        return any(run.reduction > 1 for run in self.runs)
+        return any(reduction(run) > 1 for run in self.runs)
 
     @property
     def best_speed(self) -> float | None:

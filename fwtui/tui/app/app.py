@@ -306,8 +306,7 @@ class FwtuiApp(Survivor):
         """Compare the runs of a session with those of the view."""
         if (view := self.view) is not None and (place := view.place_named(COMPARE)) is not None:
             await self.views.go(view, place)
-            if (bring := getattr(self.screen, "bring", None)) is not None:  # a dialog over the screen has none
-                bring(str(path))
+            getattr(self.screen, "bring", lambda path: None)(str(path))  # a dialog over the screen has none
 
     @cached_property
     def _documents(self) -> Documents:
