@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from builders import model_of, run_events
 
+from fwtui.analysis.bottleneck import counters_of
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.explanation import explain
 from fwtui.analysis.phase_table import phase_rows
@@ -12,6 +13,7 @@ from fwtui.analysis.warps import (
     STALLS,
     derived,
     describe_mix,
+    issue_rate,
     line_changes,
     loop_facts,
     loop_rows,
@@ -209,3 +211,20 @@ def test_every_recorded_sample_is_at_a_line_of_this_program_and_shares_are_whole
             assert {line.file for line in sampled} <= names and all(line.text.strip() for line in sampled)
             assert sum(line.samples for line in sampled) == one.samples
             assert all(each.line >= 0 for each in listing.instructions if each.samples)
+
+
+def test_counted_instructions_and_measured_rates_of_all_recordings_agree_with_the_instructions_of_their_loops() -> None:
+    checked: set[str] = set()
+    for path in sorted(shipped_folder().glob("*.fwt.jsonl.gz")):
+        model = recorded(load(path).lines)
+        for run in model.runs.values():
+            for phase in run.phases:
+                one = samples_of(run, phase.key)
+                each = loop_facts(one).each if one is not None else None
+                if one is None or each is None:
+                    continue
+                name, ceiling = f"{path.name} run {run.id} {phase.key}", issue_rate(model, run, one)
+                assert each >= counters_of(run, phase.key).get("integer_instructions_per_relaxation", 0.0), name
+                assert ceiling is None or phase.relaxations / phase.seconds <= ceiling * run.device_count, name
+                checked.add(run.experiment.kernel)
+    assert {"naive-vector", "look-ahead", "katz-kider"} <= checked
