@@ -21,8 +21,9 @@ from importlib import import_module
 from fwtui.commands import COMMANDS, about, overview
 from fwtui.commands.support.command_parser import CommandParser
 from fwtui.common import gc_pause
-from fwtui.common.errors import NoGpu, Refused
+from fwtui.common.errors import NO_THREAD, THREAD_ERROR, NoGpu, Refused
 from fwtui.common.exit_codes import EXIT_CODES, NO_GPU, SIGNALLED, USAGE
+from fwtui.common.process_limits import check_address_space
 from fwtui.common.signals import leave, on_signals, restore_handlers
 from fwtui.common.streams import flush_output, prepare_streams, report, report_write_error
 from fwtui.common.text import quoted, suggest
@@ -102,6 +103,7 @@ def main(arguments: list[str] | None = None) -> int:
     if unnamed:
         argv = ["dashboard", *argv]
     try:
+        check_address_space()
         if not argv[0].startswith("-") and argv[0] not in COMMANDS:
             raise Refused(f"there is no command {quoted(argv[0])}; {_commands_like(argv[0])}")
         if argv[0] == "--version" and argv[1:]:
@@ -127,9 +129,9 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:
         if _interrupted(error):
             return SIGNALLED + signal.SIGINT
-        if str(error) != "can't start new thread":
+        if str(error) != THREAD_ERROR:
             raise
-        report("no thread can be started; end other programs, or raise the limit, which `ulimit -u` shows")
+        report(NO_THREAD)
         return USAGE
 
 

@@ -22,6 +22,7 @@ from fwtui.commands.support.user_kernel_options import confirm_trust
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import NO_GPU, OK, SIGNALLED, WRONG
+from fwtui.common.process_limits import check_process_list
 from fwtui.common.signals import Stopped, on_signals, stop
 from fwtui.common.text import sanitise
 from fwtui.experiment.device import DeviceId
@@ -66,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     if args.json and (not args.once or args.course):
         raise Refused("--json prints the findings of one check; add --once, and omit --course")
+    check_process_list()
     path = find_kernel_file(args.file)
     capability = parse_architecture(args.architecture) if args.architecture else None
     n, tile = (_count(args, name) for name in ("n", "tile"))

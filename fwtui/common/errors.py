@@ -3,6 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+THREAD_ERROR = "can't start new thread"  # Python's text
+NO_THREAD = "no thread can be started; end other programs, or raise the limit, which `ulimit -u` shows"
+
 
 class Refused(ValueError):
     """A user's mistake in one sentence: the value, the accepted range, the fix. Exit code 2 on the command line."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import resource
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from fwtui.common.errors import Refused
+
 if TYPE_CHECKING:  # importing it takes longer than most commands run
     import psutil
 
 MARK = "FWTUI_PROCESSES"  # an environment variable, which all descendants of a marked process inherit
+_ADDRESS_SPACE = 700_000  # KiB: with less, libraries fail to load, and OpenBLAS waits for memory without end
 _TRIES = 100  # rounds of killing: a process may start others before it is killed
 
 
@@ -35,6 +39,25 @@ class ProcessLimits(NamedTuple):
             with suppress(psutil.Error):
                 resident += process.memory_info().rss
         return f"takes more than {self.memory:g} GiB of memory, which is the limit" if resident > self.memory * 2**30 else ""
+
+
+def check_address_space() -> None:
+    """Raise Refused if this process may use too little address space for numerical libraries."""
+    allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if allowed != resource.RLIM_INFINITY and allowed < _ADDRESS_SPACE * 1024:
+        raise Refused(
+            f"`ulimit -v` allows {allowed // 1024} KiB of address space, and libraries need {_ADDRESS_SPACE}; raise that limit"
+        )
+
+
+def check_process_list() -> None:
+    """Raise Refused if processes cannot be listed: without the list, those of a user's file cannot be limited."""
+    import psutil
+
+    try:
+        psutil.pids()
+    except (OSError, IndexError):  # psutil raises one or the other without /proc
+        raise Refused("the processes of a kernel test cannot be listed, and so not limited; mount /proc") from None
 
 
 def new_mark() -> str:

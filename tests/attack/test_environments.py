@@ -33,6 +33,7 @@ COMMANDS = (
 LIMITS = {
     resource.RLIMIT_NOFILE: (20, 32, 64),
     resource.RLIMIT_FSIZE: (0, 1, 4096),  # bytes of a file: with 0 also no temporary folder can be used
+    resource.RLIMIT_AS: (200_000 << 10, 720_000 << 10),
     resource.RLIMIT_NPROC: (1, 3, 8),  # root has none
 }
 CASES = {

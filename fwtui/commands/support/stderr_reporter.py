@@ -10,6 +10,7 @@ from pathlib import Path
 from fwtui.analysis import sparsity
 from fwtui.analysis.estimate import estimated_seconds
 from fwtui.common import units
+from fwtui.common.errors import NO_THREAD, THREAD_ERROR
 from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.streams import report
 from fwtui.stream import events
@@ -44,7 +45,7 @@ class StderrReporter:
                 print_message(message)
                 # only if a process died: other commands report their errors themselves
                 if code == "died" and (last := _TRACEBACK.sub("", stderr).strip()) and last not in message:
-                    print_message(last)
+                    print_message(last.replace(f"RuntimeError: {THREAD_ERROR}", NO_THREAD))
             case events.RunDone(outcome="refused" | "failed", message=message) if message != self._fault:
                 print_message(message)
             case events.RunStarted(experiment=experiment):

@@ -20,6 +20,7 @@ from fwtui.__main__ import main
 from fwtui.analysis import columns
 from fwtui.commands import run as run_command
 from fwtui.commands.support.stderr_reporter import StderrReporter
+from fwtui.common.errors import NO_THREAD
 from fwtui.common.signals import restore_handlers
 from fwtui.live.session import Live
 from fwtui.machine import hardware
@@ -295,12 +296,13 @@ def test_an_interrupt_that_an_import_turned_into_another_error_is_still_one(impo
 
 
 def test_a_fault_is_reported_once_with_at_most_the_end_of_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    where = 'Traceback (most recent call last):   File "…/x.py", line 3, in f ValueError: no threads '
-    for code, message, more in (
-        ("died", "the worker died (exit code 1)", "fwtui: ValueError: no threads\n"),
-        ("cuda", "the GPU reported an error: no threads", ""),
+    where = 'Traceback (most recent call last):   File "…/x.py", line 3, in f '
+    for code, message, error, more in (
+        ("died", "the worker died (exit code 1)", "ValueError: no tiles", "fwtui: ValueError: no tiles\n"),
+        ("died", "the worker died (exit code 1)", "RuntimeError: can't start new thread", f"fwtui: {NO_THREAD}\n"),
+        ("cuda", "the GPU reported an error: no tiles", "ValueError: no tiles", ""),
     ):
         narrate = StderrReporter()
-        narrate(as_line(events.Fault(t=1, source="worker", code=code, run=1, message=message, stderr=where)))
+        narrate(as_line(events.Fault(t=1, source="worker", code=code, run=1, message=message, stderr=f"{where}{error} ")))
         narrate(as_line(events.RunDone(t=2, run=1, outcome="failed", message=message)))
         assert capsys.readouterr().err == f"fwtui: {message}\n{more}"

@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import select
 import sys
 import time
@@ -12,7 +13,8 @@ from threading import Event
 import psutil
 import pytest
 
-from fwtui.common.process_limits import ProcessLimits
+from fwtui.common.errors import Refused
+from fwtui.common.process_limits import ProcessLimits, check_address_space, check_process_list
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.live.event_child import EventChild, enforce_limits
@@ -145,3 +147,12 @@ def test_no_descriptor_is_left() -> None:
     with pytest.raises(OSError, match="Too many"):
         ExitWatcher(3, until_there_is_no_room)
     assert os.listdir("/proc/self/fd") == before
+
+
+def test_limits_that_cannot_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(psutil, "pids", lambda: [][0])  # what psutil does with an empty /proc
+    with pytest.raises(Refused, match="mount /proc"):
+        check_process_list()
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (200_000 * 1024, -1))
+    with pytest.raises(Refused, match="`ulimit -v` allows 200000 KiB"):
+        check_address_space()
