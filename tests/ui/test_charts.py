@@ -76,6 +76,17 @@ def test_a_figure_has_ticks_units_a_legend_and_its_rules() -> None:
     assert rows(draw(counted, 80, 12))[-1].split() == ["0", "1", "pass"], "what is counted has no halves"
 
 
+def test_each_rule_has_its_label_even_if_two_are_in_one_row_or_the_rows_around_it_are_full() -> None:
+    points = Series("a", (1.0, 10.0), (1.0, 100.0), listed=False)
+    axes = Axis("a long title of this axis", log=True, ends=True), Axis("relax/s", log=True)
+    for values in ((40.0, 41.0), (40.0, 15.0), (70.0, 40.0, 20.0)):
+        rules = tuple(Rule(value, f"the ceiling {value}", short=f"c {value:.0f}") for value in values)
+        drawing = draw(Figure((points,), *axes, rules), 70, 9)
+        shown = "\n".join(rows(drawing))
+        assert all(f"ceiling {value}" in shown or f"c {value:.0f}" in shown for value in values), shown
+        assert rows(drawing)[-1].split()[-1] == "10" and " a long title of this axis " in rows(drawing)[-2]
+
+
 @pytest.mark.parametrize("size", [(60, 24), (120, 40), (59, 24)])
 def test_series_have_shapes_and_names_at_their_end_or_in_the_legend(size: tuple[int, int]) -> None:
     many = tuple(Series(f"kernel {k}", NS, tuple(r * (k + 1) for r in RATES)) for k in range(8))

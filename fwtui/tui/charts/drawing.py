@@ -170,12 +170,12 @@ def _framed(plotted: Plotted, width: int, height: int, above: int) -> tuple[Draw
     y_ticks = ticks(up, max(2, room // 3), figure.y.base)
     y_texts = [tick_text(value, figure.y.text) for value in y_ticks]
     places = {row_of(up.share(value), room): text for value, text in zip(y_ticks, y_texts, strict=True)}
-    # label the row of a rule with the value of the rule, not of a tick in the same row; of two rules the lower one limits
-    rules = sorted((rule for rule in figure.rules if not rule.vertical and _reached(rule, up)), key=lambda rule: -rule.value)
-    places |= {row_of(up.share(rule.value), room): tick_text(rule.value, figure.y.text) for rule in rules}
-    # a strong mark without a line has its own value, not that of a tick or a rule in the same row
+    # the value of a strong mark without a line replaces that of a tick in the same row, and the value of a rule replaces both
     marked = [ys for series, ys in zip(figure.series, plotted.ys, strict=True) if series.strong and not series.line]
     places |= {row_of(up.share(y), room): tick_text(y, figure.y.text) for ys in marked for y in ys if y is not None}
+    # of two rules in a row the lower one limits
+    rules = sorted((rule for rule in figure.rules if not rule.vertical and _reached(rule, up)), key=lambda rule: -rule.value)
+    places |= {row_of(up.share(rule.value), room): tick_text(rule.value, figure.y.text) for rule in rules}
     left = min(max(map(len, places.values()), default=0), width // 3) + 1
     margin = _margin(plotted, width, left)
     body = _body(plotted, width - left - margin, room)
@@ -240,14 +240,22 @@ def _body(plotted: Plotted, width: int, height: int) -> list[list[Piece]]:
                 row[at] = ("┊", "rule") if row[at][0] == " " else row[at]
         else:
             cells[at] = [("╌", "rule") if text == " " else (text, kind) for text, kind in cells[at]]
-    # labels last, or another rule would cross them
+    # labels last, or another rule would cross them; rules in one row share a label
+    lines: dict[tuple[int, str], list[Rule]] = {}
     for rule, at in placed:
-        labels = [label for label in (rule.label, rule.short) if label]
-        if rule.vertical:
+        lines.setdefault((at, rule.label if rule.vertical else ""), []).append(rule)
+    for (at, vertical), there in lines.items():
+        both = (" · ".join(filter(None, texts)) for texts in ([r.label for r in there], [r.short for r in there]))
+        labels = [label for label in both if label]
+        if vertical:
             any(_write(row, label, start, "rule") for label in labels for row in cells for start in (at + 2, at - 1 - len(label)))
         else:
-            near = [cells[row] for row in (at + 1, at - 1) if 0 <= row < height]
-            any(_write(row, label, start, "rule") for label in labels for start in (width - len(label), 1) for row in near)
+            near = [(cells[row], " ┊") for row in (at + 1, at - 1) if 0 <= row < height]
+            for rows, pad in ((near, ""), ([(cells[at], "╌")], " ")):  # next to the line, or else on it
+                padded = [f"{pad}{label}{pad}" for label in labels]
+                starts = [(label, start) for label in padded for start in (width - len(label) - len(pad), 1)]
+                if any(_write(row, label, start, "rule", free) for label, start in starts for row, free in rows):
+                    break
     return cells
 
 
@@ -262,10 +270,10 @@ def _strength(figure: Figure, series: int, text: str) -> str:
     return f"{part(figure, series)}-strong" if strong else part(figure, series)
 
 
-def _write(row: list[Piece], label: str, start: int, kind: str) -> bool:
-    """Write a label if its cells and one cell on either side are free; return True if it was written."""
+def _write(row: list[Piece], label: str, start: int, kind: str, free: str = " ┊") -> bool:
+    """Write a label if its cells and one cell on either side have characters of `free`; return True if it was written."""
     around = row[max(start - 1, 0) : start + len(label) + 1]
-    if not label or start < 0 or start + len(label) > len(row) or any(text not in " ┊" for text, _ in around):
+    if not label or start < 0 or start + len(label) > len(row) or any(text not in free for text, _ in around):
         return False
     row[start : start + len(label)] = [(character, kind) for character in label]
     return True
@@ -351,11 +359,15 @@ def _x_axis(axis: Axis, across: Scale, left: int, width: int, margin: int) -> li
     title = f" {axis.title}" if axis.title else ""
     at = width if margin >= len(title) else width - len(title)  # first column of the title
     values = [value for value in ticks(across, max(2, width // 8), axis.base) if not axis.whole or value == int(value)]
-    rows = tick_rows(width, [(column_of(across.share(value), width), tick_text(value, axis.text)) for value in values], at)
-    labels, corner = rows.labels + " " * margin, " " * (left - 1)
+    places = [(column_of(across.share(value), width), tick_text(value, axis.text)) for value in values]
+    rows = tick_rows(width, places, None if axis.ends else at)
+    labels, line, corner = rows.labels + " " * margin, rows.axis + " " * margin, " " * (left - 1)
     if rows.used <= at:
         labels = labels[:at] + title + labels[at + len(title) :]
-    return [((corner + "└", "axis"), (rows.axis + " " * margin, "axis")), ((corner + " ", "label"), (labels, "label"))]
+    elif axis.ends and at > 0:  # hide as few ticks as possible
+        start = min(range(at), key=lambda start: (line[start : start + len(title) + 1].count("┬"), abs(start - at // 2)))
+        line = f"{line[:start]}{title} {line[start + len(title) + 1 :]}"
+    return [((corner + "└", "axis"), (line, "axis")), ((corner + " ", "label"), (labels, "label"))]
 
 
 def _stops(plotted: Plotted, height: int) -> tuple[CursorStop, ...]:

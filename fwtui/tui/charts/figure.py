@@ -41,6 +41,7 @@ class Axis(NamedTuple):
     high: float | None = None
     base: int = 10
     whole: bool = False  # the axis counts: ticks at integers only
+    ends: bool = False  # a title that would hide the last ticks moves into the line of the axis
 
 
 class Series(NamedTuple):

@@ -127,7 +127,7 @@ class OccupancyPanel(Vertical):
         yield Static(id="block", classes="title", markup=False)
         yield OccupancyLines(None)
         for name in RESOURCES:
-            yield Chart(id=name)
+            yield Chart(id=name, labelled=True)
 
     def show(self, model: Model, run: Run | None, evidence: Evidence | None, op: str) -> None:
         """Show a kernel function of the run; empty `op`: its main one."""

@@ -57,7 +57,7 @@ def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...]
     roofs = roofs_of(model, run)
     measured = intensity(model, run, measured=True) is not None
     runs = [one for one in comparable(model, run) if intensity(model, one, measured)]  # one unit for all marks
-    this_run = f"run {run.id} {run.experiment.kernel}"
+    this_run = f"run {run.id} {run.experiment.kernel} {_rate(run.rate or 0.0)}"
     groups: dict[str, list[Run]] = {}
     for other in runs:
         name = this_run if other.id == run.id else DOUBTFUL if run_labels.is_unreliable(other) else other.experiment.kernel
@@ -71,10 +71,14 @@ def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...]
         slopes = _bandwidth_roofs(roofs, [*marks.values()], rules, measured)
         series += slopes
         ids += [()] * len(slopes)
-    # the memory roof starts at the axis
-    x = Axis(DRAM if measured else REQUESTED, plain, log=True, low=series[-1].xs[0] if ids and not ids[-1] else None)
+    low, bottom, top = None, None, None
+    if ids and not ids[-1]:
+        # the memory roof starts at the axis; the lowest mark and the highest roof end the other axis, so that rows are fine
+        low, heights = series[-1].xs[0], [y for one in series for y in one.ys if y is not None]
+        bottom, top = min(heights), max(*heights, *(rule.value for rule in rules))
+    x = Axis(DRAM if measured else REQUESTED, plain, log=True, low=low, ends=True)
     empty = f"{run.title or run.experiment.kernel} has no cost model of its bytes, so it has no point here"
-    up = Axis("relax/s", _rate, log=True)
+    up = Axis("relax/s", _rate, log=True, low=bottom, high=top)
     return Figure(tuple(series), x, up, rules, pointwise=True, empty=empty if run.seconds else NO_TIME), tuple(ids)
 
 
