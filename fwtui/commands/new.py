@@ -11,70 +11,66 @@ from pathlib import Path
 
 import fwtui_kernels
 from fwtui.common.atomic_file import atomic_write
-from fwtui.common.errors import Refused
+from fwtui.common.errors import Refused, os_error_reason
 from fwtui.common.exit_codes import OK
 from fwtui.common.text import quoted, sanitise
 from fwtui.experiment.user_kernel_registry import name_for
-from fwtui.machine import hardware
 from fwtui_kernels import files, registry
-from fwtui_kernels.own import BEGUN
+from fwtui_kernels.own import BEGUN, PLAN, source_of, text_of
+from fwtui_kernels.programs.cuda_source import FUNCTION, NUMBER
 
 FOLDER = Path(fwtui_kernels.__file__).parent
-PLAIN, PYTHON, CUDA = "naive", ("three-phases",), ("one-thread", "tile-32", "tile-64")
+NAIVE, PYTHON, CUDA = "naive", ("three-phases",), ("one-thread", "tile-32", "tile-64")
+DTYPES = {name: dtype for dtype, name in NUMBER.items()}
 _MACRO = re.compile(r"[A-Za-z_]\w*")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    about = "output file: .py for Python (Numba-CUDA), .cu for CUDA C++ with its plan in a .py; existing files stay as they are"
+    about = "output file: .py for Python (Numba-CUDA), .cu for CUDA C++ with its plan in a .cu.py; existing files stay"
     parser.add_argument("file", metavar="FILE", help=about)
-    about = f"copy a rung, or {PYTHON[0]}, instead of the naive kernel; with --cuda: {', '.join(CUDA)}"
+    about = f"copy a rung, or {PYTHON[0]}, instead of the naive kernel; for FILE.cu: {', '.join(CUDA)}"
     parser.add_argument("--from", dest="rung", metavar="ID", help=about)
-    about = "write the kernels in CUDA C++ to a .cu file with the same name, as for FILE.cu; the .py contains only the plan"
-    parser.add_argument("--cuda", action="store_true", help=about)
-    about = "with --cuda: folder for #include, relative to the folder of the file; repeatable"
+    about = "for FILE.cu: folder for #include, relative to the folder of the file; repeatable"
     parser.add_argument("--include", action="append", default=[], metavar="FOLDER", help=about)
-    about = "with --cuda: macro in addition to TILE, NUMBER and the options of the kernel; repeatable"
+    about = "for FILE.cu: macro in addition to TILE, NUMBER and the options of the kernel; repeatable"
     parser.add_argument("-D", action="append", default=[], dest="define", metavar="NAME[=VALUE]", help=about)
 
 
 def execute(args: argparse.Namespace) -> int:
-    path = Path(args.file)
+    path, rung = source_of(Path(args.file)), args.rung
     if not path.name or os.path.isdir(path):
         raise Refused(f"{quoted(args.file)} is not the name of a file; pass {sanitise(str(path / 'mine.py'))}")
-    in_cuda = args.cuda or path.suffix == ".cu"
+    in_cuda = path.suffix == ".cu"
     if path.suffix not in (".py", ".cu"):
         stem = sanitise(str(path.with_suffix("")))
         raise Refused(f"{quoted(args.file)} does not end in .py or .cu, as a kernel's file must; write {stem}.py, or {stem}.cu")
     if not os.path.isdir(path.parent):
         raise Refused(f"there is no folder {sanitise(str(path.parent))} for {sanitise(path.name)}; create it or choose another")
     if not in_cuda and (args.include or args.define):
-        raise Refused("--include and -D are for kernels in CUDA C++; add --cuda")
+        raise Refused(f"--include and -D are for kernels in CUDA C++; name the file {sanitise(str(path.with_suffix('.cu')))}")
     for folder in args.include:
         if not os.path.isdir(path.parent / folder):
             raise Refused(f"there is no folder {quoted(folder)} next to {sanitise(path.name)} for --include; create it")
-    plan, rung = path.with_suffix(".py"), args.rung
-    texts = cuda(rung or CUDA[0], args.include, args.define) if in_cuda else {".py": python(rung, name_for(plan.absolute()))}
-    given = path.suffix == ".cu" and os.path.exists(path)  # the user's own CUDA C++: only its plan is written
-    if given:
+    texts = cuda(rung or CUDA[0], args.include, args.define) if in_cuda else {".py": python(rung, name_for(path.absolute()))}
+    task = "; change it, and"
+    if in_cuda and os.path.exists(path):  # the user's own CUDA C++: only its plan is written
+        texts[PLAN], launched = with_launch_of(texts[PLAN], path)
         del texts[".cu"]
+        task = f" for your {sanitise(path.name)}; {launched};"
     with ExitStack() as whole:  # all files or none
         files = {suffix: whole.enter_context(atomic_write(path.with_suffix(suffix), force=False)) for suffix in texts}
         for suffix, file in files.items():
             file.write(texts[suffix].encode())
             file.flush()
-    on_cpu = args.rung in registry() and registry()[args.rung].backend == "cpu"
-    size = 512 if in_cuda or on_cpu or hardware.driver_present() else 16  # the simulator supports only small graphs
     written = " and ".join(sanitise(path.with_suffix(suffix).name) for suffix in texts)
-    named = sanitise(shlex.quote(str(plan if plan.is_absolute() else f"./{plan}")))
-    task = f" for your {sanitise(path.name)}; name its __global__ functions in build" if given else "; change it"
-    print(f"{written} written{task}, and run it: fwtui run -k {named} -n {size}")
+    print(f"{written} written{task} check it at every save: fwtui watch {sanitise(shlex.quote(str(path)))}")
     return OK
 
 
 def python(rung: str | None, name: str) -> str:
     """Return the text of a kernel file: a commented example, or that of a rung under another name. Raises Refused."""
     if rung is None or rung in PYTHON:
-        return (FOLDER / "examples" / f"{(rung or PLAIN).replace('-', '_')}.py").read_text(encoding="utf-8")
+        return (FOLDER / "examples" / f"{(rung or NAIVE).replace('-', '_')}.py").read_text(encoding="utf-8")
     if rung not in registry():
         raise Refused(f"there is no rung {quoted(rung)}; choose one of {', '.join((*registry(), *PYTHON))}")
     text = (FOLDER / f"{files()[rung]}.py").read_text(encoding="utf-8")
@@ -90,7 +86,7 @@ def cuda(example: str, include: list[str], define: list[str]) -> dict[str, str]:
         raise Refused(f"there is no example {quoted(example)} in CUDA C++; choose one of {', '.join(CUDA)}")
     texts = {
         suffix: (FOLDER / "examples" / f"{example.replace('-', '_')}{suffix}").read_text(encoding="utf-8")
-        for suffix in (".cu", ".py")
+        for suffix in (".cu", PLAN)
     }
     macros: dict[str, str] = {}
     for pair in define:
@@ -98,9 +94,30 @@ def cuda(example: str, include: list[str], define: list[str]) -> dict[str, str]:
         if not _MACRO.fullmatch(macro):
             raise Refused(f"-D {quoted(pair)} is not NAME or NAME=VALUE; write something like -D UNROLL=4")
         macros[macro] = value or "1"
-    texts[".py"] = _with(texts[".py"], "INCLUDE: tuple[str, ...] = ", "()", repr(tuple(include)))
-    texts[".py"] = _with(texts[".py"], "DEFINE: dict[str, object] = ", "{}", repr(macros))
+    texts[PLAN] = _with(texts[PLAN], "INCLUDE: tuple[str, ...] = ", "()", repr(tuple(include)))
+    texts[PLAN] = _with(texts[PLAN], "DEFINE: dict[str, object] = ", "{}", repr(macros))
     return texts
+
+
+def with_launch_of(plan: str, source: Path) -> tuple[str, str]:
+    """Return the plan of an example with the only kernel function of a CUDA C++ file, and a clause on its launches."""
+    try:
+        functions = FUNCTION.findall(text_of(source))
+    except OSError as error:
+        raise Refused(f"{sanitise(source.name)} cannot be read: {os_error_reason(error)}") from None
+    names, launched = [name for _, name, _ in functions], re.findall(r'Launch\(f"(\w+)<', plan)
+    if len(names) == len(launched) == 1:
+        ((template, name, number),) = functions
+        plan = plan.replace(f'"{launched[0]}<', f'"{name}<')
+        if not template:
+            plan = plan.replace(f'f"{name}<{{number(shape)}}>"', f'"{name}"').replace("Launch, number,", "Launch,")
+            if number in DTYPES:
+                plan = plan.replace("own(plan, build, ", f'own(plan, build, dtypes=("{DTYPES[number]}",), ')
+        return plan, f"it launches {name}(distance, n, k) for each k, with a thread for each pair"
+    if set(launched) <= set(names):
+        return plan, f"it launches {', '.join(launched)}"
+    has = ", ".join(names) or "its __global__ functions"
+    return plan, f"write the launches of {has} into build, in place of {', '.join(launched)}"
 
 
 def _with(text: str, before: str, default: str, value: str) -> str:

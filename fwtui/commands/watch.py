@@ -36,13 +36,14 @@ from fwtui.live.watch_events import NOTE, VERDICT, CheckEnd, CheckStart, Report,
 from fwtui.live.watch_loop import DEFAULT_N, Benchmarks, WatchLoop, WatchRequest, resolve_watch_request
 from fwtui.machine.device_choice import settle_here
 from fwtui.stream.kernel_tests import Finding, repeated, repeated_text
+from fwtui_kernels.own import source_of
 
 VERDICTS = {None: "NOT TESTED", True: "RIGHT", False: "NOT RIGHT"}
 MARKS = {None: " ", True: "+", False: "!"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    about = "file of your kernel: .py, or .cu (CUDA C++) with its plan in a .py next to it; `fwtui new` writes both"
+    about = "file of your kernel: .py, or .cu (CUDA C++) with its plan in a .cu.py; `fwtui new` writes both"
     parser.add_argument("file", metavar="FILE", help=about)
     about = "also test and time a graph with this many vertices (default: 512; none in the simulator)"
     parser.add_argument("-n", metavar="COUNT", help=about)
@@ -122,7 +123,7 @@ def _show(update: WatchUpdate, request: WatchRequest, updates_of_save: Sequence[
     first = next((finding for finding in findings if not finding.fine), None)
     match update:
         case CheckStart(number):
-            lines = [f"{sanitise(request.path.name)}, save {number}"]
+            lines = [f"{sanitise(source_of(request.path).name)}, save {number}"]
         case Report(about, sentence) if about == NOTE:
             print_message(sentence)
             return
@@ -144,7 +145,7 @@ def findings_data(request: WatchRequest, updates: Sequence[WatchUpdate]) -> dict
     reports = [update for update in updates if isinstance(update, Report)]
     result = next((update for update in reversed(updates) if isinstance(update, CheckEnd)), None)
     return {
-        "file": request.path.name,
+        "file": source_of(request.path).name,
         "device": str(request.device),
         "right": result.right if result is not None and result.tested else None,
         "summary": result.verdict if result is not None else "",

@@ -23,7 +23,7 @@ from fwtui.common.small_file import file_version
 from fwtui.common.text import quoted, sanitise
 from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO
-from fwtui_kernels.own import MAX_FILE_BYTES, SOURCES, files_of, fingerprint
+from fwtui_kernels.own import MAX_FILE_BYTES, PLAN, SOURCES, files_of, fingerprint, source_of
 from fwtui_kernels.plan import Kernel, Shape, Step
 
 MAX_SECONDS = 20.0  # time limit for loading a file, including its imports of numba and others
@@ -78,7 +78,7 @@ def is_path(text: str) -> bool:
 
 
 def find_kernel_file(text: str) -> Path:
-    """Return the path of a kernel file; for CUDA C++, that of its plan (.py). Raises Refused if the file cannot be read."""
+    """Return the path of a kernel file; for CUDA C++, that of its plan (.cu.py). Raises Refused if the file cannot be read."""
     named = Path(os.path.expanduser(text)).absolute()
     check_utf8(str(named))
     path = _plan_of(named)
@@ -121,14 +121,14 @@ def _missing(path: Path) -> bool:
 
 def _plan_of(path: Path) -> Path:
     """Return the Python file of a kernel: for CUDA C++ that of its plan."""
-    return path.with_suffix(".py") if path.suffix in SOURCES else path
+    return path.with_suffix(PLAN) if path.suffix in SOURCES else path
 
 
 def name_for(path: Path) -> str:
     """Return the short name of a file's kernel: its stem; if another kernel has that name, with the folder's name or a number."""
     names = {AUTO.id, *registry(), *(name for name, kernel in _user_kernels.items() if kernel.path != path)}
     same = next((name for name, kernel in _user_kernels.items() if kernel.path == path), None)
-    stem, folder = _word(path.stem), _word(path.parent.name)
+    stem, folder = _word(source_of(path).stem), _word(path.parent.name)
     candidates = (same, stem, f"{folder}-{stem}", *(f"{stem}-{number}" for number in range(2, len(names) + 3)))
     return next(name for name in candidates if name and name not in names)
 

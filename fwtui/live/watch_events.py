@@ -20,7 +20,7 @@ from fwtui.common.small_file import file_version
 from fwtui.common.text import quoted, sanitise
 from fwtui.stream.kernel_tests import REST, Compiled, CompileRequest, Finding, OperationResources
 from fwtui.stream.run import Run
-from fwtui_kernels.own import files_of
+from fwtui_kernels.own import files_of, source_of
 
 POLL_SECONDS = 0.05  # seconds between two checks of the files
 State = tuple[tuple[str | int, ...], ...]
@@ -146,7 +146,7 @@ def hotspot(run: Run, path: Path) -> str | None:
     listing = run.listing(samples.op) if samples is not None else None
     if samples is None or listing is None:
         return None
-    line = next((line for line in listing.sampled if Path(line.file).stem == path.stem), None)
+    line = next((line for line in listing.sampled if Path(line.file).stem == source_of(path).stem), None)
     return line_text(line, samples.samples) if line is not None else None
 
 

@@ -76,7 +76,7 @@ def _used(kernel: Kernel, request: CompileRequest, disassembler: Disassembler | 
             _check_limits(op, step, code, request)
         fits = occupancy(request.capability, threads, registers, shared)
         yield OperationResources(
-            op=name,
+            op=getattr(op.function, "name", name),  # the name in a .cu file
             threads=threads,
             registers=registers,
             shared_bytes=shared,

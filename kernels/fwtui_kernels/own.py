@@ -28,7 +28,7 @@ from fwtui_kernels.regular_file import read_regular
 # the defaults of own()
 _KERNEL = partial(Kernel, id="", title="", papers=(), summary="", lesson="", launch_modes=("eager", "graph"), simulator_tiles=())
 _DESCRIBING = [field for field in fields(Kernel) if field.name != "build"]
-SOURCES = (".cu", ".cuh")  # suffixes of files with the name of the kernel file that belong to the kernel
+SOURCES, PLAN = (".cu", ".cuh"), ".cu.py"  # suffixes of CUDA C++, and of the file with its plan and build: mine.cu.py for mine.cu
 BEGUN = "# begun from the rung "  # first line of a copy that `fwtui new --from` writes; it names the rung to compare with
 LOOKED_AT = 1000  # maximum steps of a plan that are checked
 MAX_FILE_BYTES = 2**20
@@ -50,9 +50,15 @@ def own(plan: Callable[..., Any], build: Callable[..., Any], **more: Any) -> Ker
     return _KERNEL(plan=plan, build=build, **more)
 
 
+def source_of(path: Path) -> Path:
+    """Return the file with the kernel's functions: mine.cu if the kernel file is mine.cu.py, else the kernel file."""
+    return path.with_suffix("") if path.name.endswith(PLAN) else path
+
+
 def files_of(path: Path) -> tuple[Path, ...]:
     """Return the kernel file and the source files that belong to its kernel."""
-    return (path, *(source for suffix in SOURCES if (source := path.with_suffix(suffix)).is_file()))
+    sources = SOURCES if path.name.endswith(PLAN) else ()
+    return (path, *(source for suffix in sources if (source := source_of(path).with_suffix(suffix)).is_file()))
 
 
 def text_of(path: Path) -> str:

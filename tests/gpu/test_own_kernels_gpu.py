@@ -21,7 +21,7 @@ SIZES = (1, 31, 32, 33, 64, 65, 257)
 
 @pytest.mark.parametrize("name", ["one_thread", "tile_32", "tile_64"])
 def test_every_type_tile_size_and_launch_mode_equals_scipy(engine: Any, name: str) -> None:
-    register_here(name, str(EXAMPLES / f"{name}.py"), "")
+    register_here(name, str(EXAMPLES / f"{name}.cu.py"), "")
     kernel = kernel_named(name)
     asked = [Experiment(kernel=name, n=200, dtype="int32", negative=0.3, density=0.1, repeats=2, verify="full")]
     for n, dtype, launch in product(SIZES, kernel.dtypes, kernel.launch_modes):
@@ -31,7 +31,7 @@ def test_every_type_tile_size_and_launch_mode_equals_scipy(engine: Any, name: st
 
 
 def test_a_run_reports_the_compilers_and_the_timers_results(engine: Any) -> None:
-    register_here("tile_64", str(EXAMPLES / "tile_64.py"), "")
+    register_here("tile_64", str(EXAMPLES / "tile_64.cu.py"), "")
     run = ran(engine, Experiment(kernel="tile_64", n=1024, repeats=5)).runs[1]
     assert run.verified
     occupancy = {e.op: e for e in run.occupancies}
@@ -45,10 +45,10 @@ def test_a_run_reports_the_compilers_and_the_timers_results(engine: Any) -> None
 
 def test_a_write_out_of_bounds_is_reported_by_the_gpu(engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test runs in a separate process, because the error destroys the CUDA context."""
-    for suffix in (".py", ".cu"):
+    for suffix in (".cu.py", ".cu"):
         text = (EXAMPLES / f"one_thread{suffix}").read_text()
         (tmp_path / f"far{suffix}").write_text(text.replace("if (i < n && j < n)", "distance += 1L << 42;\n    if (i < n)"))
-    command = [sys.executable, "-P", "-m", "fwtui", "run", "-k", str(tmp_path / "far.py"), "-n", "64", "--trust", "--table"]
+    command = [sys.executable, "-P", "-m", "fwtui", "run", "-k", str(tmp_path / "far.cu"), "-n", "64", "--trust", "--table"]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(EXAMPLES.parents[1]), os.environ.get("PYTHONPATH", "")]))
     monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
     (tmp_path / "config.toml").write_text("")

@@ -42,6 +42,7 @@ from fwtui.tui.widgets.ladder_chart import Ladder
 from fwtui.tui.widgets.run_table import HistoryTable
 from fwtui.tui.widgets.text_panel import Update
 from fwtui_kernels.auto import AUTO
+from fwtui_kernels.own import source_of
 from fwtui_kernels.plan import Kernel
 
 FLAGSHIP = "h200-n4096-naive-blocked.fwt.jsonl.gz"
@@ -355,7 +356,7 @@ class RunScreen(SessionScreen):
 
     def _load(self, path: Path) -> None:
         def chosen(kernel: str) -> None:
-            self.show_message(f"{self.key_of('watch')} checks {sanitise(path.name)} on every save")
+            self.show_message(f"{self.key_of('watch')} checks {sanitise(source_of(path).name)} on every save")
             self.choose(kernel)
 
         load(self, path, chosen)

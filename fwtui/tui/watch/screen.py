@@ -44,6 +44,7 @@ from fwtui.tui.widgets.large import Large
 from fwtui.tui.widgets.matrix import Pixels
 from fwtui.tui.widgets.spark import spark
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, indented, line
+from fwtui_kernels.own import source_of
 
 RIGHT, OUTLINE, WRONG = range(3)  # kinds of cells in the picture of a result
 CELL_STYLES = ("$border-blurred", "$foreground", "$error")  # opaque, because two of them share a terminal cell
@@ -340,7 +341,7 @@ class WatchScreen(Dialog):
         """Give the terminal to the editor. The check loop continues."""
         command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or EDITOR
         try:
-            arguments = [*shlex.split(command), str(self.sitting.request.path)]
+            arguments = [*shlex.split(command), str(source_of(self.sitting.request.path))]
             with self.app.suspend():
                 subprocess.run(arguments, check=False)
         except SuspendNotSupported:
@@ -350,4 +351,4 @@ class WatchScreen(Dialog):
 
 
 def _title(path: Path, save: int) -> str:
-    return sanitise(f"{path.name}{f' · save {save}' if save else ''} · checked at each save, in {path.parent}")
+    return sanitise(f"{source_of(path).name}{f' · save {save}' if save else ''} · checked at each save, in {path.parent}")

@@ -6,16 +6,21 @@ the step: `template <typename T> __global__ void relax(T *distance, int n, int k
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fwtui_kernels.own import NoTrial, at_function
+from fwtui_kernels.own import NoTrial, at_function, source_of
 from fwtui_kernels.plan import Shape, Target
 from fwtui_kernels.programs.cuda_program import Args, CudaProgram, Op
 
 NUMBER = {"float32": "float", "int32": "int", "int16": "short", "float64": "double"}
+# a kernel function in CUDA C++: its template parameters, its name, and the type of its first parameter
+FUNCTION = re.compile(
+    r"(template\s*<[^>]*>\s*)?__global__\s+(?:void\s+|__launch_bounds__\s*\([^)]*\)\s*)*(\w+)\s*\(\s*(?:const\s+)?(\w*)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +59,12 @@ def program(
     define: Mapping[str, object] = {},
     **more: Any,
 ) -> CudaProgram:
-    """Return the program whose ops are functions of the .cu file next to `file`; `more` is passed to CudaProgram.
+    """Return the program whose ops are functions of mine.cu if `file` is mine.cu.py; `more` is passed to CudaProgram.
 
     Paths in `include` are relative to the file's folder. Raises UserKernelError for an error in the source, and NoTrial if the
     target is not a GPU.
     """
-    source = Path(file).with_suffix(".cu")
+    source = source_of(Path(file))
     defined = {**macros(shape), **{name: str(value) for name, value in define.items()}}
     folders = [source.parent, *(source.parent / folder for folder in include)]
     if target.cc is None:
@@ -71,9 +76,20 @@ def program(
 
     def operation(launch: Launch) -> Op:
         function = nvrtc.SourceKernel(source, code, launch.function, launch.name, launch.shared, shape.padded)
+        check_type(source, launch.name, function.entry, shape.dtype)
         return Op(function, launch.block, launch.grid, launch.buffers)
 
     return CudaProgram(shape, target, {name: operation(launch) for name, launch in launches.items()}, **more)
+
+
+def check_type(source: Path, name: str, entry: str, dtype: str) -> None:
+    """Raise UserKernelError if the first parameter of a function, by its mangled name, points to another type of distances."""
+    letters = {NUMBER[number][0]: number for number in NUMBER}  # the Itanium ABI abbreviates float to f
+    mangled = re.fullmatch(rf"_Z{len(name)}{name}Pr?K?([{''.join(letters)}]).*", entry)
+    if mangled and letters[mangled[1]] != dtype:
+        takes = letters[mangled[1]]
+        fix = f'make it a template, or write own(plan, build, dtypes=("{takes}",))'
+        raise at_function(source, name, f"{name} takes {NUMBER[takes]} *, but the distances of this run are {dtype}; {fix}")
 
 
 def check_parameters(source: Path, name: str, takes: tuple[int, ...], buffers: int, integers: int) -> None:

@@ -20,6 +20,7 @@ from fwtui_kernels.compiled.cubin_cache import CompiledCode
 from fwtui_kernels.compiled.driver_calls import allow_dynamic_shared_memory
 from fwtui_kernels.compiled.ptxas import KernelUse, used_in
 from fwtui_kernels.own import UserKernelError, at_function, text_of
+from fwtui_kernels.programs.cuda_source import FUNCTION
 
 toolkit: Any = core
 STANDARD = "c++17"
@@ -139,7 +140,9 @@ def _first_error(log: str, source: Path) -> UserKernelError:
         message = f"{function} takes {needs:,} bytes of shared memory per block; the maximum is {most:,}"
         return at_function(source, function, message, "__shared__")
     if not places and missing:
-        return UserKernelError(f"{source.name} has no function {missing[1].strip()}, which build launches")
+        names = ", ".join(name for _, name, _ in FUNCTION.findall(text_of(source)))
+        has = f"; its __global__ functions are: {names}" if names else ""
+        return UserKernelError(f"{source.name} has no function {missing[1].strip()}, which build launches{has}")
     if not places:
         named = next((line for line in lines if "error" in line.lower()), lines[0] if lines else "")
         return UserKernelError(f"{source.name}: {named.strip()}")
@@ -157,6 +160,8 @@ def _first_error(log: str, source: Path) -> UserKernelError:
         shift = len(written) - len(written.lstrip()) - indent if written.strip() == text.strip() else 0
         column = f":{lines[caret].index('^') + 1 + shift}"
         message = " ".join([message, *(line.strip() for line in lines[first + 1 : caret - 1])])
+    if " host function" in message or ("cannot open source file" in message and "<" in text):
+        message = f"{message.partition('. ')[0]}; NVRTC compiles only the kernels: delete main and the headers of the host"
     others = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
     where = f"{Path(match['file']).name}:{match['line']}{column}"
     return UserKernelError(f"{where}: {message.strip()}{f': {text.strip()}' if text.strip() else ''}{others}")

@@ -197,16 +197,16 @@ def test_a_kernel_is_judged_once(
         assert first["n"] == 3 and first["where"]["n"] == 3 and found["summary"] == first["sentence"]
 
 
-def copied(folder: Path, *words: str) -> Kernel:
-    assert main(["new", str(folder / "mine.py"), *words]) == 0
-    kernel = load(folder / "mine.py", "mine")
-    check(kernel, folder / "mine.py")
+def copied(file: Path, *words: str) -> Kernel:
+    assert main(["new", str(file), *words]) == 0
+    kernel = load(path := find_kernel_file(str(file)), "mine")
+    check(kernel, path)
     return kernel
 
 
 @pytest.mark.parametrize("rung", registry().values(), ids=lambda kernel: kernel.id)
 def test_the_copy_of_a_rung_has_its_plan_and_its_choices_and_another_name(tmp_path: Path, rung: Kernel) -> None:
-    mine = copied(tmp_path, "--from", rung.id)
+    mine = copied(tmp_path / "mine.py", "--from", rung.id)
     assert (mine.id, mine.title, mine.preference) == ("mine", "mine", 0)
     for name in ("backend", "phases", "dtypes", "tiles", "default_tile", "options", "launch_modes", "memories", "summary"):
         assert getattr(mine, name) == getattr(rung, name), name
@@ -216,11 +216,12 @@ def test_the_copy_of_a_rung_has_its_plan_and_its_choices_and_another_name(tmp_pa
     assert f'id="{rung.id}"' not in (tmp_path / "mine.py").read_text()
 
 
-@pytest.mark.parametrize("words", [(), ("--cuda",), ("--cuda", "--from", "tile-32"), ("--cuda", "--from", "tile-64")])
-def test_a_new_file_has_a_plan_that_computes_all_distances(tmp_path: Path, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("words", ["mine.py", "mine.cu", "mine.cu --from tile-32", "mine.cu --from tile-64"])
+def test_a_new_file_has_a_plan_that_computes_all_distances(tmp_path: Path, words: str) -> None:
     from path_checks import floyd_warshall, random_matrix
 
-    mine = copied(tmp_path, *words)
+    file, *rest = words.split()
+    mine = copied(tmp_path / file, *rest)
     shape = Shape(19, 8 if mine.tiles else 1)
     plan = list(mine.plan(shape, True))
     matrix = random_matrix(shape.padded, 1)
@@ -228,33 +229,50 @@ def test_a_new_file_has_a_plan_that_computes_all_distances(tmp_path: Path, words
     for index, k in relaxations(mine, plan, shape.padded):
         relax(matrix, mine.places(plan[index].writes), k)
     assert (matrix == expected).all()
-    assert mine.simulates and (tmp_path / "mine.cu").exists() == bool(words)
+    assert mine.simulates and (tmp_path / "mine.cu").exists() == (file == "mine.cu")
 
 
-def test_cuda_cpp_is_named_by_its_cu_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cuda_cpp_is_named_by_its_cu_file(tmp_path: Path) -> None:
+    python, cu = tmp_path / "mine.py", tmp_path / "mine.cu"
+    assert main(["new", str(python)]) == 0 and main(["new", str(cu)]) == 0 and "__global__" in cu.read_text()
+    assert [find_kernel_file(str(file)).name for file in (python, cu)] == ["mine.py", "mine.cu.py"]
+
+
+@pytest.mark.parametrize(
+    ("source", "launch", "sentence"),
+    [
+        ("__global__ void fw(int *d, int n, int k) {}", 'Launch("fw", ', "it launches fw(distance, n, k) for each k"),
+        ("template <class T>\n__global__ void __launch_bounds__(256) fw(T *d", 'Launch(f"fw<{number(', "it launches fw(distance"),
+        ("// mine", 'Launch(f"relax<', "write the launches of its __global__ functions into build, in place of relax"),
+        ("__global__ void a(int *d) {}\n__global__ void b()", 'Launch(f"relax<', "write the launches of a, b into build"),
+    ],
+)
+def test_only_the_plan_is_written_for_cuda_cpp_of_the_user(
+    source: str, launch: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     cu = tmp_path / "mine.cu"
-    assert main(["new", str(cu)]) == 0 and "__global__" in cu.read_text() and find_kernel_file(str(cu)).name == "mine.py"
-    (tmp_path / "mine.py").unlink()
-    cu.write_text("// mine")
-    assert main(["new", str(cu), "--from", "tile-32"]) == 0 and cu.read_text() == "// mine", "only the plan is written"
-    assert "mine.py written for your mine.cu; name its __global__ functions in build, and run it" in capsys.readouterr().out
+    cu.write_text(source)
+    mine = copied(cu)
+    assert cu.read_text() == source and launch in (tmp_path / "mine.cu.py").read_text()
+    assert f"mine.cu.py written for your mine.cu; {sentence}" in capsys.readouterr().out
+    assert (mine.dtypes == ("int32",)) == ("fw(int" in source)
 
 
 def test_folders_and_macros_are_written_into_the_file(tmp_path: Path) -> None:
     (tmp_path / "common").mkdir()
     (tmp_path / "it's").mkdir()
-    words = ("--cuda", "--include", "common", "--include", "it's", "-D", "UNROLL=4", "-D", "FAST")
-    build = copied(tmp_path, *words).build
+    words = ("--include", "common", "--include", "it's", "-D", "UNROLL=4", "-D", "FAST")
+    build = copied(tmp_path / "mine.cu", *words).build
     assert build.__globals__["INCLUDE"] == ("common", "it's")  # type: ignore[attr-defined]
     assert build.__globals__["DEFINE"] == {"UNROLL": "4", "FAST": "1"}  # type: ignore[attr-defined]
 
 
 def test_a_full_disk_leaves_no_file_and_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = f"ulimit -f 0; exec '{sys.executable}' -B -P -m fwtui new mine.py --cuda"
+    command = f"ulimit -f 0; exec '{sys.executable}' -B -P -m fwtui new mine.cu"
     done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2 and "cannot be written: file too large; choose another place" in done.stderr
     assert [*tmp_path.glob("*mine*")] == []
-    (tmp_path / "mine.py").write_text("mine")
-    assert main(["new", str(tmp_path / "mine.py"), "--cuda"]) == 2
-    assert "mine.py exists already and is not overwritten; choose another name" in capsys.readouterr().err
-    assert [file.name for file in tmp_path.glob("*mine*")] == ["mine.py"] and (tmp_path / "mine.py").read_text() == "mine"
+    (tmp_path / "mine.cu.py").write_text("mine")
+    assert main(["new", str(tmp_path / "mine.cu")]) == 2
+    assert "mine.cu.py exists already and is not overwritten; choose another name" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.glob("*mine*")] == ["mine.cu.py"] and (tmp_path / "mine.cu.py").read_text() == "mine"

@@ -41,9 +41,10 @@ def test_its_source_is_shown_as_it_is_now_with_the_relaxations_of_compiled_code(
     assert shown(name).relaxing == {3} and shown(name).lines[2].startswith("    d[0, 0]")
     path.write_text("def relax(:\n")
     assert shown(name).lines[0] == "def relax(:"
-    (tmp_path / "mine.cu").write_text("// in C++\n")
-    assert (shown(name).file, shown(name).lines[0]) == ("mine.cu", "// in C++")
-    for file in (path, tmp_path / "mine.cu"):
+    name = register_kernel(path := written(tmp_path, "cuda.cu.py"))
+    (tmp_path / "cuda.cu").write_text("// in C++\n")
+    assert (shown(name).file, shown(name).lines[0]) == ("cuda.cu", "// in C++")
+    for file in (path, tmp_path / "cuda.cu"):
         file.unlink()
     os.mkfifo(path)
     assert shown(name).lines == ("",)
@@ -66,7 +67,7 @@ def test_names_are_those_of_the_files_and_never_of_another_kernel(tmp_path: Path
     [
         ("gone.py", "the kernel 'gone.py' cannot be read: there is no such file; `fwtui new gone.py` writes one"),
         ("notes.txt", "'notes.txt' is not a kernel file, which ends in .py or .cu; name a Python file"),
-        ("gone.cu", "the CUDA C++ of 'gone.cu' needs a plan of its launches in gone.py; `fwtui new gone.cu` writes it"),
+        ("gone.cu", "the CUDA C++ of 'gone.cu' needs a plan of its launches in gone.cu.py; `fwtui new gone.cu` writes it"),
         ("missing.cu", "the kernel 'missing.cu' cannot be read: there is no such file; `fwtui new missing.cu` writes one"),
         ("folder.py", "the kernel 'folder.py' is not a file"),
         ("~nobody/" + "x" * 300 + ".cu", "the kernel '~nobody/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…' cannot be read: "),
@@ -76,7 +77,7 @@ def test_names_are_those_of_the_files_and_never_of_another_kernel(tmp_path: Path
 def test_other_files_are_not_kernel_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, sentence: str) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.py").mkdir()
-    (tmp_path / "missing.py").write_text("# a Python kernel, whose file must not replace the one that was named\n")
+    (tmp_path / "missing.cu.py").write_text("# a plan, which must not replace the file that was named\n")
     with pytest.raises(Refused) as refusal:
         find_kernel_file(name)
     assert str(refusal.value).startswith(sentence)

@@ -25,14 +25,14 @@ def used(kernel: Kernel, dtype: str, target: Target = HOPPER, **options: int) ->
 
 def copied(folder: Path, *changes: tuple[str, str], name: str = "one_thread", to: str = ".cu") -> Kernel:
     """Return the example as a user kernel with replaced texts in its source."""
-    for suffix in (".py", ".cu"):
+    for suffix in (".cu.py", ".cu"):
         shutil.copy(EXAMPLES / f"{name}{suffix}", folder / f"mine{suffix}")
     text = (folder / f"mine{to}").read_text()
     for old, new in changes:
         assert old in text
         text = text.replace(old, new, 1)
     (folder / f"mine{to}").write_text(text)
-    return load(folder / "mine.py", "mine")
+    return load(folder / "mine.cu.py", "mine")
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def copied(folder: Path, *changes: tuple[str, str], name: str = "one_thread", to
     ],
 )
 def test_the_examples_compile_for_every_type_without_spills(name: str, shared: dict[str, int]) -> None:
-    path = EXAMPLES / f"{name}.py"
+    path = EXAMPLES / f"{name}.cu.py"
     kernel = load(path, name)
     check(kernel, path)
     for dtype, target in (("float32", HOPPER), ("int32", AMPERE), ("int16", HOPPER)):
@@ -61,7 +61,13 @@ def test_the_examples_compile_for_every_type_without_spills(name: str, shared: d
         ("int i = blockIdx.y", "int i = blockIdx.y,", 'mine.cu:8:35: expected a ";": int i = blockIdx.y, * blockDim.y'),
         ("// Each", '#include "helper.h"\n// Each', 'mine.cu:1:20: cannot open source file "helper.h": #include "helper.h"'),
         ("    int i = ", "\tint i = nothing + nowhere + ", 'mine.cu:8:10: identifier "nothing" is undefined: int i = nothing'),
-        ("void relax", "void relaxed", "mine.cu has no function relax<float>, which build launches"),
+        (
+            "void relax",
+            "void relaxed",
+            "mine.cu has no function relax<float>, which build launches; its __global__ functions",
+        ),
+        ("// Each", "#include <stdio.h>\n// Each", 'mine.cu:1:19: cannot open source file "stdio.h"; NVRTC compiles only'),
+        ("// Each", "int main() { return 0; }\n// Each", "mine.cu:1:5: A function without execution space annotations"),
     ],
 )
 def test_compiler_errors_are_reported_with_line_and_column(tmp_path: Path, old: str, new: str, sentence: str) -> None:
@@ -91,7 +97,7 @@ def test_tile_options_and_what_is_defined_are_macros_and_folders_are_included(tm
         'extern "C" __global__ void relax(NUMBER *d, int n) { __shared__ NUMBER s[CELLS]; '
         "for (int i = 0; i < CELLS; i++) s[i] = d[i + n]; __syncthreads(); d[threadIdx.x] = s[threadIdx.x]; }\n"
     )
-    (tmp_path / "mine.py").write_text(
+    (tmp_path / "mine.cu.py").write_text(
         "from fwtui_kernels.own import own\nfrom fwtui_kernels.parts import blocked\nfrom fwtui_kernels.plan import Option\n"
         "def build(shape, target):\n"
         "    from fwtui_kernels.programs.cuda_source import Launch, program\n"
@@ -99,7 +105,7 @@ def test_tile_options_and_what_is_defined_are_macros_and_folders_are_included(tm
         "    return program(shape, target, __file__, {'relax': relax}, include=['parts'], define={'FACTOR': 3})\n"
         "KERNEL = own(blocked.plan, build, tiles=(4, 8), default_tile=8, options=(Option('width', (1, 2), 2, 'w'),))\n"
     )
-    kernel = load(tmp_path / "mine.py", "mine")
+    kernel = load(tmp_path / "mine.cu.py", "mine")
     assert used(kernel, "float32", width=2)["relax"].shared_bytes == 8 * 2 * 3 * 4
     assert used(kernel, "int16", width=1)["relax"].shared_bytes == 8 * 1 * 3 * 2
 

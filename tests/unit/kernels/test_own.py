@@ -104,7 +104,7 @@ def test_files_of_the_same_folder_are_reloaded_and_may_be_called_kernels(tmp_pat
 
 
 def test_the_fingerprint_is_of_every_file_of_the_kernel(tmp_path: Path) -> None:
-    path = written(tmp_path)
+    path = written(tmp_path, "mine.cu.py")
     found = [fingerprint(path)]
     (tmp_path / "mine.cu").write_text("a")
     found.append(fingerprint(path))

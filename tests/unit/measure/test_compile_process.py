@@ -14,7 +14,7 @@ from fwtui.stream.kernel_tests import CompileRequest
 from fwtui_kernels.own import files_of
 
 BLOCKED, BY_VERTEX = (edits.FOLDER / name for name in (edits.BLOCKED, edits.BY_VERTEX))
-EXAMPLE = Path(fwtui_kernels.__file__).parent / "examples" / "one_thread.py"
+EXAMPLE = Path(fwtui_kernels.__file__).parent / "examples" / "one_thread.cu.py"
 
 
 def test_a_function_that_the_kernel_calls_needs_no_gpu_either(tmp_path: Path) -> None:
@@ -42,6 +42,7 @@ WRONG = [
     (BY_VERTEX, TO_K, "to_k = sorted([distance[i, k]])[0]", rf"mine\.py:31: {COMPILES_NOT} TypingError: .* sorted\(list.*"),
     (EXAMPLE, BODY, "int k)\n{\n    int n = 9;", r"mine\.cu:\d+: relax takes 2 parameters, but .* passes 3: .*"),
     (EXAMPLE, N, N.replace("int n", "long n"), r"mine\.cu:\d+: relax takes parameters of 8, 8, 4 bytes, but .*: 1 pointer, n .*"),
+    (EXAMPLE, "relax(T *", "relax(int *", r"mine\.cu:\d+: relax takes int \*, but the distances of this run are float32; .*"),
     (EXAMPLE, BODY, BODY + HEAVY, rf"mine\.cu:\d+: {LAUNCHED} 1024 threads of \d+ registers .*"),
     (EXAMPLE, BODY, BODY + LARGE, rf"mine\.cu:\d+: relax takes 65,536 {MAY_TAKE} .*row\[16384\];.*"),
     (BY_VERTEX, "else 16", "else 64", rf"mine\.py:27: {LAUNCHED} blocks of 64 x 64 threads; a block has 1 to 1024: .*"),
@@ -57,8 +58,10 @@ def test_an_impossible_launch_has_its_line(file: Path, old: str, new: str, sente
     pytest.importorskip("cuda.core")
     for source in files_of(file):
         text = source.read_text()
-        (tmp_path / f"mine{source.suffix}").write_text(text.replace(old, new).replace("block=(32, 8)", "block=(32, 32)"))
-    found = compile_kernel(CompileRequest(kernel="mine", path=str(tmp_path / "mine.py"), capability=(9, 0)))
+        name = f"mine{''.join(source.suffixes)}"
+        (tmp_path / name).write_text(text.replace(old, new).replace("block=(32, 8)", "block=(32, 32)"))
+    path = str(tmp_path / f"mine{''.join(file.suffixes)}")
+    found = compile_kernel(CompileRequest(kernel="mine", path=path, capability=(9, 0)))
     assert found is not None and re.fullmatch(sentence, found.wrong), found
 
 
@@ -95,7 +98,7 @@ def test_stores_within_the_loop_over_k_are_not_in_registers(inside: str, after: 
 @pytest.mark.parametrize(("kernel", "wanted"), [("blocked-global", True), ("register-tile", False), ("tile_64", False)])
 def test_rungs_in_global_memory_are_distinguished_from_those_in_registers(kernel: str, wanted: bool) -> None:
     pytest.importorskip("cuda.core")
-    example = Path(fwtui_kernels.__file__).parent / "examples" / f"{kernel}.py"
+    example = Path(fwtui_kernels.__file__).parent / "examples" / f"{kernel}.cu.py"
     path = str(example) if example.exists() else ""
     found = compile_kernel(CompileRequest(kernel=kernel, path=path, capability=(9, 0)))
     assert found is not None

@@ -157,7 +157,7 @@ def test_a_cpu_kernel_is_tried_and_timed(tmp_path: Path) -> None:
 
 def test_kernels_that_are_not_simulated_are_checked_and_skipped(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
-    path.write_text((EXAMPLES / "tile_32.py").read_text().replace("max_n=MAX_N", "max_n=MAX_N, simulates=False"))
+    path.write_text((EXAMPLES / "tile_32.cu.py").read_text().replace("max_n=MAX_N", "max_n=MAX_N, simulates=False"))
     found = findings(path)
     assert [finding.case for finding in found] == ["plan", "all graphs"]
     assert verdict(found) == "all graphs: skipped: the simulator does not support this kernel; it needs a GPU"
@@ -257,8 +257,8 @@ def test_a_right_kernel_is_called_right(name: str, tmp_path: Path) -> None:
 
 
 def test_cuda_source_is_left_out_without_a_gpu(tmp_path: Path) -> None:
-    for suffix in (".py", ".cu"):
+    for suffix in (".cu.py", ".cu"):
         (tmp_path / f"mine{suffix}").write_text((EXAMPLES / f"one_thread{suffix}").read_text())
-    found = findings(tmp_path / "mine.py")
+    found = findings(tmp_path / "mine.cu.py")
     assert [finding.outcome for finding in found] == ["right", "left out"], "the plan is checked all the same"
     assert verdict(found) == "all graphs: skipped: mine.cu compiles on any machine but runs only on a GPU"

@@ -66,10 +66,10 @@ def test_a_long_plan_is_recorded_in_bounded_steps_with_all_its_work() -> None:
 
 
 def test_the_source_is_recorded_only_on_request(tmp_path: Path) -> None:
-    path = written(tmp_path)
+    path = written(tmp_path, "mine.cu.py")
     (tmp_path / "mine.cu").write_text("\tint x;\n" * 500)
     parts = [event for event in ran(path, source=str(path)) if isinstance(event, events.Source)]
-    assert [line for part in parts for line in part.lines if part.file == "mine.py"] == path.read_text().splitlines()
+    assert [line for part in parts for line in part.lines if part.file == "mine.cu.py"] == path.read_text().splitlines()
     cuda = [part for part in parts if part.file == "mine.cu"]
     assert [part.first for part in cuda] == [1, 201, 401] and cuda[0].lines[0] == "    int x;"
     (tmp_path / "mine.cu").write_text("x" * 99 + "\n" + ("y" * 99 + "\n") * 3000)
