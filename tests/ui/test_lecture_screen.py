@@ -11,6 +11,7 @@ from pressing import NARROW, WIDE, keyed, opened, proceed, until
 from recorded_sessions import LECTURE, medians, milliseconds
 from rich.segment import Segment
 from rich.style import Style
+from rich.text import Text
 from textual.color import Color
 from textual.pilot import Pilot
 
@@ -29,6 +30,7 @@ from fwtui.tui.frame.loaded_recording import Recording
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.textual_internals import strips
 from fwtui.tui.widgets.matrix import MatrixPicture
+from fwtui.tui.widgets.run_table import TextTable
 
 PANELS = [panel for panel in ALL_PANELS if panel != SOURCE]  # beside the card
 
@@ -253,6 +255,28 @@ def test_dim_text_is_legible_in_each_theme(dashboard: FwtuiApp, name: str) -> No
             style = Style(color=Color.parse(colours[key]).rich_color, bgcolor=ground.rich_color, dim=True)
             (dimmed,) = LEGIBLE_DIM.apply([Segment("x", style)], ground)
             assert legible(dimmed) and dimmed.style != style, (key, ground)
+
+
+async def test_the_marked_row_of_a_table_is_legible_in_each_theme(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test() as pilot:
+        table = TextTable()
+        await dashboard.screen.mount(table)
+        table.add_column("kernel")
+        table.add_row(Text("the other row"))
+        table.add_row(Text("the marked row"))
+        table.move_cursor(row=1)
+        for name in THEMES:
+            dashboard.theme = name
+            for focused in (table, None):
+                dashboard.screen.set_focus(focused)
+                await pilot.pause()
+                cells = [cell for strip in strips(dashboard.screen) for cell in strip if cell.text.strip().endswith(" row")]
+                other, marked = (cell for cell in cells if cell.text.strip() in ("the other row", "the marked row"))
+                assert other.style != marked.style and marked.style is not None, (name, focused)
+                if not name.startswith("ansi"):
+                    assert legible(marked), (name, focused)
+                else:  # the colours of a terminal, such as its default for text and ground, which are swapped
+                    assert marked.style.reverse, (name, focused)
 
 
 @pytest.mark.slow

@@ -60,8 +60,10 @@ class TextTable(DataTable[Text]):
     TextTable { height: 1fr; background: $background; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }
     TextTable:focus { background-tint: $background 0%; }
     TextTable:focus > .datatable--header { background-tint: $background 0%; color: $primary; text-style: bold underline; }
-    TextTable:focus > .datatable--cursor { color: $primary; text-style: bold reverse; }
     TextTable > .datatable--header { background: $panel; color: $text-muted; text-style: none; }
+    TextTable > .datatable--cursor { color: auto; }
+    TextTable:ansi > .datatable--cursor { color: $foreground; text-style: reverse; }
+    TextTable:focus > .datatable--cursor { background: $background; color: $text-primary; text-style: bold reverse; }
     """
 
     def __init__(self) -> None:
