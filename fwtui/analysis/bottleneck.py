@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import NamedTuple
 
 from fwtui.analysis.rank_timing import whole_percent
-from fwtui.analysis.warps import ISSUE, MEMORY_LATENCY, WarpReason, main_samples, warp_reason
+from fwtui.analysis.warps import (
+    ISSUE,
+    MEMORY_LATENCY,
+    SCHEDULERS,
+    SELECTED,
+    WarpReason,
+    fewest_instructions,
+    loop_facts,
+    main_samples,
+    shares,
+    warp_reason,
+)
+from fwtui.common import units
 from fwtui.stream.events import WarpSamples
 from fwtui.stream.model import Evidence
 from fwtui.stream.quantity import GPM
@@ -19,7 +32,9 @@ MAX_UNIT_DIFFERENCE = 0.1  # two units whose busy shares differ by at most this 
 MIN_INTEGER_SHARE = 0.93  # GPM reads higher than the profiler: its 90 % was 59 % there (naive, int16, H200)
 MAX_IDLE_SHARE = 0.1  # if DRAM is busy for a smaller share, caches serve nearly every request
 MIN_LATENCY_HIDING = 0.3  # achieved occupancy below which few warps are left to hide latency
+MAX_SLOT_ERROR = 1.25  # ratio of the issue slots that a rate needs to those that PC samples show filled
 LATENCY = "latency"
+UNKNOWN = "unknown"  # bottleneck without proof
 OWNER = "owner rank"  # bottleneck of waiting for a panel
 COUNTERS = "counters"  # origin of numbers
 
@@ -61,18 +76,41 @@ class Bottleneck(NamedTuple):
         return f"{self.what}{f' in {phase}' * bool(phase)}{f': {evidence}' * bool(self.because)}"
 
 
-def reason_of(run: Run, issued_per_second: float | None, samples: WarpSamples) -> WarpReason:
+def reason_of(run: Run, issue_slots: float | None, samples: WarpSamples) -> WarpReason:
     """Return the main warp state of a kernel function; warps compute only if counters or its loop show the issue slots full.
 
-    `issued_per_second` is the issue-rate ceiling of the slowest phase.
+    `issue_slots` is the number of instructions that the threads of all GPUs can issue per second.
     """
-    compute = counters_of(run, samples.op).get("compute_share")
+    compute, each = counters_of(run, samples.op).get("compute_share"), loop_facts(samples).each
     slowest = max(run.phases, key=lambda phase: phase.seconds, default=None)
-    slots = 1.0
-    if slowest is not None and slowest.seconds > 0 and issued_per_second and main_samples(run) is samples:
-        slots = slowest.relaxations / slowest.seconds / issued_per_second
-    full = compute >= SATURATED_SHARE if compute is not None else slots >= MIN_ISSUED_SHARE
-    return warp_reason(samples, run.listing(samples.op), full)
+    rate = slowest.relaxations / slowest.seconds if slowest is not None and slowest.seconds > 0 else 0.0
+    rate *= main_samples(run) is samples
+    needed = rate * each / issue_slots if rate and each and issue_slots else 1.0
+    full = compute >= SATURATED_SHARE if compute is not None else needed >= MIN_ISSUED_SHARE
+    reason = warp_reason(samples, run.listing(samples.op), full)
+    if (filled := filled_slots(run, samples)) is None:
+        return reason
+    issued, warps = filled
+    text = f"a warp issued in {units.percent(issued)} of its samples; with {units.digits(warps)} warps per scheduler that fills "
+    text += f"{units.percent(min(issued * warps, 1.0))} of the issue slots"
+    least = rate * (fewest_instructions(samples) or 0.0) / issue_slots if issue_slots else 0.0
+    if not isfinite(least) or least <= MAX_SLOT_ERROR * issued * warps:
+        part = f", {units.percent(needed)} by the inner loop" if needed < issued * warps and not loop_facts(samples).whole else ""
+        return reason._replace(slots=f"{text}{part}")
+    text = f"samples contradict the measured rate: {text}, but {units.rate(rate)} needs at least {units.percent(least)}"
+    return WarpReason(UNKNOWN, text, None, contradicts=True)
+
+
+def filled_slots(run: Run, samples: WarpSamples) -> tuple[float, float] | None:
+    """Return the share of the samples of a warp in which it issued, and the resident warps per scheduler; None if unknown.
+
+    The warps are those that counters read, else those of the theoretical occupancy, unless the blocks are too few for it.
+    """
+    one, issued = next((o for o in run.occupancies if o.op == samples.op), None), shares(samples.reasons).get(SELECTED)
+    if one is None or not one.max_warps or not issued:
+        return None
+    warps = counters_of(run, samples.op).get("occupancy", one.warps / one.max_warps) * one.max_warps / SCHEDULERS
+    return (issued, warps) if issued * warps <= MAX_SLOT_ERROR else None
 
 
 def by_samples(

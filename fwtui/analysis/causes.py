@@ -12,7 +12,7 @@ from statistics import fmean
 from string import Formatter
 from typing import Any, NamedTuple
 
-from fwtui.analysis.bottleneck import COUNTERS, LATENCY, counters_of
+from fwtui.analysis.bottleneck import COUNTERS, LATENCY, counters_of, reason_of
 from fwtui.analysis.cpu import cpu_facts, scalar_reason
 from fwtui.analysis.disturbances import timers_distort
 from fwtui.analysis.limits import limit_of
@@ -77,7 +77,8 @@ class RunFacts:
         phase = self.slowest.key if self.slowest is not None else None
         self.counters = counters_of(run, phase) if phase is not None else {}
         self.samples = samples_of(run, phase) if phase is not None else None
-        self.stalls = shares(self.samples.reasons) if self.samples is not None else {}
+        reason = reason_of(run, self.roofs.issue_slots, self.samples) if self.samples is not None else None
+        self.stalls = shares(self.samples.reasons) if self.samples is not None and reason and not reason.contradicts else {}
         self.spilling = max(run.occupancies, key=lambda one: one.spill_bytes, default=None)
         self.ranks, self.waiting = rank_times(run), describe_waiting(model, run)
         self.rank_count, self.rows = len(run.ranks), run.padded // max(self.e.tile, 1)

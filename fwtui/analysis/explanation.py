@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from math import inf, isfinite
 from typing import NamedTuple
 
-from fwtui.analysis.bottleneck import OWNER, Bottleneck, counters_of
+from fwtui.analysis.bottleneck import OWNER, UNKNOWN, Bottleneck, counters_of
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, compare, other_name
 from fwtui.analysis.cpu import cpu_facts, describe_cpu
 from fwtui.analysis.disturbances import timers_distort
 from fwtui.analysis.limits import limit_of
-from fwtui.analysis.phase_table import TIMERS, UNKNOWN, UNMEASURED, phase_rows, slowest_line
+from fwtui.analysis.phase_table import TIMERS, UNMEASURED, phase_rows, slowest_line
 from fwtui.analysis.rank_timing import describe_waiting, number_word
 from fwtui.analysis.warps import ISSUE, PIPE, loop_facts, main_samples
 from fwtui.common import units

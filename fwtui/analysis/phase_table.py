@@ -21,6 +21,7 @@ from fwtui.analysis.bottleneck import (
     MAX_IDLE_SHARE,
     OWNER,
     SATURATED_SHARE,
+    UNKNOWN,
     Bottleneck,
     by_counters,
     by_samples,
@@ -34,7 +35,7 @@ from fwtui.analysis.data_sheet import SHARED_BYTES_PER_CLOCK, shared_bytes_per_s
 from fwtui.analysis.disturbances import MAX_OVERHEAD, timers_distort
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.rank_timing import LATE, link_bandwidth, whole_percent
-from fwtui.analysis.warps import ISSUE, PIPE, issue_rate, main_samples, samples_of
+from fwtui.analysis.warps import ISSUE, PIPE, issue_rate, issue_slots, main_samples, samples_of
 from fwtui.common import units
 from fwtui.stream.model import Evidence, Model
 from fwtui.stream.quantity import GPM
@@ -61,6 +62,7 @@ class Roofs(NamedTuple):
     multiprocessors: int | None = None  # per device
     l2_bytes: int | None = None
     l2_bytes_per_second: float | None = None  # measured
+    issue_slots: float | None = None  # instructions of threads per second, if the schedulers issue one in every cycle
     issued_per_second: float | None = None  # relaxations by the instructions of the slowest phase's loop, if nothing ever waited
     capability: tuple[int, int] | None = None  # compute capability; None for a CPU
     shared_measured: bool = False
@@ -69,7 +71,7 @@ class Roofs(NamedTuple):
     float_minimum: float | None = None  # relaxations a second by a CPU's minimum of float32, if another form is faster
 
 
-UNKNOWN, LAUNCHES, SCALAR = "unknown", "launch overhead", "not vectorised"
+LAUNCHES, SCALAR = "launch overhead", "not vectorised"
 OUTSIDE = "latency or other code"  # bottleneck of a phase whose inner loop issues few instructions
 MODEL, SHEET = "model", "model, data sheet"  # origins of numbers
 UNMEASURED = "the peak rates of this device are not measured"
@@ -120,9 +122,9 @@ def roofs_of(model: Model, run: Run) -> Roofs:
     memory, shared, l2 = (
         _all(run, most) for most in (gpu.peak_bytes_per_second, near or shared_bytes_per_second(gpu), read.get(2))
     )
-    issue = _all(run, issue_rate(model, run, main_samples(run)))
+    slots, issue = _all(run, issue_slots(model, run)), _all(run, issue_rate(model, run, main_samples(run)))
     size = gpu.multiprocessors, gpu.l2_bytes
-    return Roofs(memory, rate, form, shared, *size, l2, issue, gpu.compute_capability, near is not None)
+    return Roofs(memory, rate, form, shared, *size, l2, slots, issue, gpu.compute_capability, near is not None)
 
 
 def _cpu_roofs(model: Model, run: Run, rate: float | None, form: str, noisy: bool) -> Roofs:
@@ -232,7 +234,8 @@ def _limiter(run: Run, roofs: Roofs, line: PhaseRow, evidence: Evidence | None) 
     if line.key == BROADCAST and (through := link_bandwidth(run)) is not None:
         return Bottleneck(LINK, through.rate)
     samples = samples_of(run, line.key) if cuda else None
-    sampled = reason_of(run, roofs.issued_per_second, samples) if samples is not None else None
+    sampled = reason_of(run, roofs.issue_slots, samples) if samples is not None else None
+    sampled = None if sampled is not None and sampled.contradicts else sampled
     inside = f"; within one, {sampled}" if sampled is not None else ""
     launches = line.launches / max(len(run.ranks), 1)  # launches per rank, because the seconds are a mean over all ranks
     distorted = timers_distort(run)

@@ -109,6 +109,8 @@ class WarpReason(NamedTuple):
     state: str  # a clause: warps stall on long scoreboard (global memory load) in 41 % of PC samples
     line: CodeLine | None  # the source line with the most such samples
     computes: bool = False  # the schedulers nearly always have an eligible warp
+    slots: str = ""  # the issue slots that its samples show filled
+    contradicts: bool = False  # the samples show too few filled for the measured rate, so they name no bottleneck
 
     def __str__(self) -> str:
         return f"{self.state}{f', most at {self.place}' if self.place else ''}"
@@ -208,9 +210,18 @@ class LoopFacts(NamedTuple):
         """Relaxations per cycle of an SM whose schedulers issue an instruction in every cycle."""
         return SCHEDULERS * WARP / self.each if self.each else None
 
-    def rate(self, multiprocessors: int, hertz: float) -> float | None:
-        """Return the relaxations per second of a GPU at that issue rate."""
-        return multiprocessors * hertz * self.per_cycle if self.per_cycle else None
+
+def fewest_instructions(code: WarpSamples) -> float | None:
+    """Return the instructions per relaxation of an inner loop; of a whole function those of minimums and additions alone."""
+    if (each := loop_facts(code).each) is not None:
+        return each
+    found = [
+        (count, match[1], minimums(name), "ADD" in name)
+        for name, count in code.mix.items()
+        if (match := _MINIMUM.fullmatch(name))
+    ]
+    done = sum(count * each for count, _, each, _ in found)
+    return sum(count * (1 if fused else 3 if three else 2) for count, three, _, fused in found) / done if done else None
 
 
 def minimums(name: str) -> int:
@@ -232,13 +243,17 @@ def loop_facts(code: WarpSamples | Listing) -> LoopFacts:
     return LoopFacts(sum(code.mix.values()), done, of("LDS"), of("LDG|LD\\b"), of("LDL|STL"), whole)
 
 
-def issue_rate(model: Model, run: Run, samples: WarpSamples | None) -> float | None:
-    """Return the issue-rate ceiling of the sampled inner loop on one GPU, in relaxations per second; None if it is unknown."""
+def issue_slots(model: Model, run: Run) -> float | None:
+    """Return the instructions of threads that one GPU can issue per second; None if it is unknown."""
     gpu, evidence = model.gpu_of(run), model.evidence(run)
     clock = (evidence.gpu_clock_mhz if evidence is not None else None) or (gpu.max_clock_mhz if gpu is not None else None)
-    if samples is None or gpu is None or not gpu.multiprocessors or not clock:
-        return None
-    return loop_facts(samples).rate(gpu.multiprocessors, clock * 1e6)
+    return gpu.multiprocessors * clock * 1e6 * SCHEDULERS * WARP if gpu is not None and gpu.multiprocessors and clock else None
+
+
+def issue_rate(model: Model, run: Run, samples: WarpSamples | None) -> float | None:
+    """Return the issue-rate ceiling of the sampled inner loop on one GPU, in relaxations per second; None if it is unknown."""
+    slots, each = issue_slots(model, run), loop_facts(samples).each if samples is not None else None
+    return slots / each if slots and each else None
 
 
 def derived(listing: Listing) -> str:

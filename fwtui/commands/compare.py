@@ -174,7 +174,7 @@ def _waits(entrant: ComparedRun) -> tuple[str, str]:
     samples = main_samples(entrant.run)
     if samples is None:
         return entrant.label, ""
-    reason = reason_of(entrant.run, roofs_of(entrant.model, entrant.run).issued_per_second, samples)
+    reason = reason_of(entrant.run, roofs_of(entrant.model, entrant.run).issue_slots, samples)
     each = loop_facts(samples).each
     needed = f"; {units.digits(each)} instructions per relaxation" if each is not None else ""
     return entrant.label, f"{reason}{needed}"

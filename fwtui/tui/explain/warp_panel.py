@@ -112,8 +112,11 @@ class WarpSubject(NamedTuple):
     @property
     def stall_text(self) -> str:
         """A sentence with the main stall reason and its source line; empty without PC samples."""
-        text = str(self.reason or "")
-        return f"{text[:1].upper()}{text[1:]}." if text else ""
+        return _sentence(str(self.reason or ""))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def warp_subject(model: Model, run: Run, op: str, place: int) -> WarpSubject:
@@ -121,7 +124,7 @@ def warp_subject(model: Model, run: Run, op: str, place: int) -> WarpSubject:
     samples = next((samples for samples in run.warps if samples.op == op and samples.samples), None)
     occupancy = next((one for one in run.occupancies if one.op == op), None)
     gains = stall_gains(model, run, op) if samples is not None else {}
-    reason = reason_of(run, roofs_of(model, run).issued_per_second, samples) if samples is not None else None
+    reason = reason_of(run, roofs_of(model, run).issue_slots, samples) if samples is not None else None
     return WarpSubject(run, op, samples, run.listing(op), place, occupancy, issue_rate(model, run, samples), gains, reason)
 
 
@@ -155,7 +158,8 @@ class WarpHead(TextPanel[WarpSubject | None]):
                 named[-1] = line(named[-1], piece)
             else:
                 named.append(piece)
-        return [*rows, *named]
+        slots = subject.reason.slots if subject.reason is not None and width >= ROOMY else ""
+        return [*rows, *named, *line((_sentence(slots), MUTED)).wrap(width)] if slots else [*rows, *named]
 
 
 class WarpLoop(TextPanel[WarpSubject | None]):

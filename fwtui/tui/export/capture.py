@@ -196,7 +196,7 @@ def _warps(model: Model, runs: Iterable[Run]) -> Iterator[FilmWarps]:
                 place, text = f"{one.file}:{one.line}", truncate(one.text.strip(), WIDEST)
                 lines.append(FilmHotspot(run.phase_title(samples.op), place, share, state_at(one), text))
         if (main := main_samples(run)) is not None:
-            reason = reason_of(run, roofs_of(model, run).issued_per_second, main)
+            reason = reason_of(run, roofs_of(model, run).issue_slots, main)
             yield FilmWarps(run.id, f"run {run.id}, {run.title or run.experiment.kernel}: {reason}", lines)
 
 
