@@ -115,8 +115,8 @@ async def test_a_rung_runs_here_and_is_shown_with_the_recorded_ladder(dashboard:
         fastest = {run.title: run for run in live.model.runs.values()}
         for title in ("Serial CPU", "Tiled CPU"):
             row = next(row for row in shown.splitlines() if f" {title} " in row)
-            assert row.rstrip(" │").endswith(units.scaled(fastest[title].rate, "").strip())
-        assert "2.00x speedup · this machine" in await go(pilot, "v") and HEADLINE in await go(pilot, "v")
+            assert row.rstrip(" │").endswith(f"{units.scaled(fastest[title].rate, '').strip()} n {fastest[title].n}")
+        assert "n = 1,024 · this machine" in await go(pilot, "v") and HEADLINE in await go(pilot, "v")
         assert "run it in the simulator" in await go(pilot, "up", "up")
         await proceed(pilot, "r")
     assert (live.started[-1].kernel, live.started[-1].n) == ("naive", 16)
@@ -142,7 +142,7 @@ async def test_the_first_frame_does_not_wait_for_the_recording_that_a_key_plays(
 async def test_a_replay_has_a_ladder_of_its_runs_and_shows_the_chosen_one(replay_of: Replay) -> None:
     async with replay_of(scenes.gpu_session()).run_test(size=(80, 24)) as pilot:
         shown = await keyed(pilot, "3", "C")
-        assert "5.92x speedup · this recording" in shown and "Enter show run 1" in shown and "run it here" not in shown
+        assert "n = 4,096 · this recording" in shown and "Enter show run 1" in shown and "run it here" not in shown
         assert "RUN 2" in await keyed(pilot, "up", "enter")
         assert not isinstance(pilot.app.screen, LadderScreen)
     one = [scenes.header(), scenes.GPU, *scenes.run(1, 1.0, scenes.experiment("naive"))]

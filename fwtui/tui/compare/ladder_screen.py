@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 
-from fwtui.analysis.ladder import Rung
+from fwtui.analysis.ladder import Rung, baseline
 from fwtui.common import units
 from fwtui.experiment.experiment import GENERATED, Experiment
 from fwtui.learn.placeholders import large_number
@@ -134,7 +134,8 @@ class LadderScreen(Dialog):
     def show(self) -> None:
         run, kernel = self.rung.run, registry().get(self.rung.run.experiment.kernel)
         done = f"{units.duration(run.seconds)}, {large_number(run.rate or 0.0)} relaxations a second"
-        first = f", {units.gain(self.rung.times)} speedup over the first rung" if self.marked else ""
+        base = baseline([rung.run for rung in self._ladders[0].rungs])
+        first = f", {units.gain(self.rung.times)} speedup over {base.title}" if run is not base else ""
         height, text = self.app.size.height, self.query_one(DefinitionList)
         rows = [(line((f"{run.title}  ", STRONG)), kernel.summary if kernel is not None else ""), (line(""), f"{done}{first}")]
         offers, flat = self._offers(self.rung), height < FLAT

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from textual.content import Content
 
-from fwtui.analysis.ladder import Rung, build_ladder, select_rungs
+from fwtui.analysis.ladder import Rung, baseline, build_ladder, select_rungs
 from fwtui.common import units
 from fwtui.common.text import truncate
 from fwtui.learn.placeholders import large_number
@@ -24,26 +24,26 @@ from fwtui_kernels.plan import Kernel
 RISE, BELOW = "█", "░"  # parts of a bar: the gain of the rung, and the rate of the previous rung
 MARK = 2  # cells of the cursor before a name
 MAX_NAME = 24
-RATE, TIME, GAIN = 9, 10, 8  # cells of the numbers
-WITH_TIME, WITH_HERE = 56, 66  # minimum width with a column of times, and with a column of this machine's rates
+RATE, TIME, GAIN, HERE = 9, 10, 10, 16  # minimum cells of the numbers
+WITH_TIME, WITH_HERE = 56, 73  # minimum width with a column of times, and with a column of this machine's rates
 MAX_THICKER = 2  # rows of a bar after the first
 EACH_TICK = 7  # cells of a tick label with its gap
 
 
 class Ladder(NamedTuple):
-    """A ladder of at least two rungs: its title, the device of the runs, and the rates of this machine by kernel."""
+    """A ladder of at least two rungs: its title, the device of the runs, and by kernel a rate of this machine and its n."""
 
     rungs: tuple[Rung, ...]
     title: str
     where: str
-    here: Mapping[str, float] = {}  # relaxations per second
+    here: Mapping[str, tuple[float, int]] = {}  # relaxations per second
 
-    def heads(self, hidden: int) -> tuple[str, ...]:
-        """Return heads in order of decreasing length; `hidden` is the number of rungs that do not fit."""
-        n, gain = f"n = {self.rungs[0].run.n:,}", f"{units.gain(self.rungs[-1].times)} speedup"
-        short = f"{n}, {gain} · {self.where}"
-        less = f" · {units.counted(hidden, 'smaller gain')} hidden" if hidden else ""
-        return f"Floyd-Warshall, all shortest paths, {short}{less}", f"{short}{less}", short, f"{n} · {self.where}", n
+    def heads(self, hidden: Sequence[Rung]) -> tuple[str, ...]:
+        """Return heads in order of decreasing length; `hidden` are the rungs that do not fit."""
+        n = f"n = {self.rungs[0].run.n:,}"
+        short, named = f"{n} · {self.where}", "; ".join(rung.run.title for rung in hidden)
+        less = (f" · hidden: {named}", f" · {units.counted(len(hidden), 'rung')} hidden") if hidden else ("",)
+        return f"Floyd-Warshall, all shortest paths, {short}{less[0]}", *(f"{short}{one}" for one in less), short, n
 
 
 class RecordedLadder(NamedTuple):
@@ -81,25 +81,25 @@ class LadderSubject(NamedTuple):
 
 
 class LadderChart(TextPanel["LadderSubject | None"]):
-    """The ladder as bars, one per rung. A small chart hides the rungs with the smallest gains; a large one explains each rung.
-
-    The gain of a rung is its speedup over the previous rung of the complete ladder, even if that is hidden.
-    """
+    """The ladder as bars, one per rung. A small chart hides the rungs with the smallest gains; a large one explains each rung."""
 
     def draw(self, subject: LadderSubject, width: int) -> Sequence[Content]:
         ladder, rows, marked = subject
         lines = [*Content(ladder.title).stylize(STRONG).wrap(width)]
         room = max(2, rows - len(lines) - 2)
         rungs = select_rungs(ladder.rungs, room, marked or 0)
-        heads = ladder.heads(len(ladder.rungs) - len(rungs))
+        heads = ladder.heads([rung for rung in ladder.rungs if rung not in rungs])
         lines.append(longest((line((head, MUTED)) for head in heads), width))
         name = min(MAX_NAME, max(len(rung.run.title) for rung in rungs), max(8, width // 3))
-        numbers = RATE + GAIN + (TIME if width >= WITH_TIME else 0)
-        rate_cells = RATE if ladder.here and width >= WITH_HERE else 0
+        base = baseline([rung.run for rung in ladder.rungs])
+        head = f"  vs {base.title}"
+        cells = max(GAIN, len(head))
+        numbers = RATE + cells + (TIME if width >= WITH_TIME else 0)
+        rate_cells = HERE if ladder.here and width >= WITH_HERE else 0
         bar = max(1, width - MARK - name - 1 - numbers - rate_cells)
         rates = [rung.run.rate or 1.0 for rung in rungs]
         scale = Scale(10.0 ** floor(log10(rates[0])), max(*rates, 10 * rates[0]), True)
-        titles = f"{_numbers('time', 'relax/s', 'gain', width)}{'here' * bool(rate_cells):>{rate_cells}}"
+        titles = f"{_numbers('time', 'relax/s', f'{head:>{cells}}', width)}{'here' * bool(rate_cells):>{rate_cells}}"
         lines.append(line((f"{_axis(scale, name + MARK + 1, bar)}{titles}", MUTED)))
         kernels = [registry().get(rung.run.experiment.kernel) for rung in rungs]
         each = room // len(rungs)
@@ -109,10 +109,11 @@ class LadderChart(TextPanel["LadderSubject | None"]):
         spare = each - 1 - max(map(len, texts), default=0)
         ends = [max(1, round(scale.share(rate) * bar)) for rate in rates]
         for place in reversed(range(len(rungs))):
-            run, _, gain = rungs[place]
+            run, times, _ = rungs[place]
             here = marked is not None and run is ladder.rungs[marked].run
             below = min(ends[place - 1], ends[place] - 1) if place else 0
-            faster, own = units.gain(gain) if place else "", ladder.here.get(run.experiment.kernel)
+            own, n = ladder.here.get(run.experiment.kernel, (0.0, 0))
+            faster = f"{'baseline' if run is base else units.gain(times):>{cells}}"
             figures = _numbers(units.duration(run.seconds), _bare(rates[place]), faster, width)
             drawn = (BELOW * below, MUTED), (f"{RISE * (ends[place] - below):<{bar - below}}", "$primary")
             lines.append(
@@ -120,7 +121,7 @@ class LadderChart(TextPanel["LadderSubject | None"]):
                     (f"{'>' if here else ' ':<{MARK}}{truncate(run.title, name):<{name}} ", STRONG if here else ""),
                     *drawn,
                     (figures, STRONG if here else ""),
-                    (f"{_bare(own) if own and rate_cells else '':>{rate_cells}}", "$text-accent"),
+                    (f"{f'{_bare(own)} n {n}' if own and rate_cells else '':>{rate_cells}}", "$text-accent"),
                 )
             )
             lines += [line(" " * (MARK + name + 1), *drawn)] * min(spare - 1, MAX_THICKER)
@@ -143,7 +144,7 @@ def _bare(rate: float) -> str:
 
 
 def _numbers(time: str, rate: str, gain: str, width: int) -> str:
-    return f"{time:>{TIME}}" * (width >= WITH_TIME) + f"{rate:>{RATE}}{gain:>{GAIN}}"
+    return f"{time:>{TIME}}" * (width >= WITH_TIME) + f"{rate:>{RATE}}{gain}"
 
 
 def _axis(scale: Scale, start: int, bar: int) -> str:
