@@ -29,6 +29,7 @@ from fwtui.learn.course import (
 )
 from fwtui.learn.questions import GuessChoice, QuestionAnswer, QuestionKind, numbered, parse_guess, pick, verdict
 from fwtui.learn.stepping import FIRST, PLAYED_SECONDS, stepping
+from fwtui.machine.device_choice import check_mpi
 from fwtui.sessions.folders import PACKED, SUFFIX, stem
 from fwtui.sessions.library import load_model
 from fwtui.stream.events import Ordered
@@ -221,10 +222,8 @@ def step_rows(all_of_it: Lessons) -> list[tuple[str, ...]]:
 
 def _check_devices(live: LocalRun) -> None:
     """Raise Refused if no ranks can start on the devices of the run."""
-    from fwtui.live.mpi_job import check_job  # imports the process machinery, which a replay does not need
-
     try:
-        check_job(live.devices)
+        check_mpi(live.devices)
     except Refused as refusal:
         raise Refused(f"{refusal}; or use the answer of the recorded run") from None
 

@@ -5,22 +5,18 @@ from __future__ import annotations
 import os
 import re
 import select
-import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
-from importlib.util import find_spec
-from pathlib import Path
 from queue import SimpleQueue
 
 from fwtui.common.child_process import module_command
-from fwtui.common.errors import Corrupt, Refused
+from fwtui.common.errors import Corrupt
 from fwtui.common.text import MAX_LENGTH, sanitise
 from fwtui.experiment.device import places
 from fwtui.live.event_child import EventChild, describe_exit
-from fwtui.machine.hardware import install_command
+from fwtui.machine.device_choice import mpiexec
 from fwtui.stream.codec import Line, decode, split
 
 MODULE = "fwtui.measure.rank_main"
@@ -41,28 +37,6 @@ _ROOT_REFUSED = (
     "or run fwtui as another user"
 )
 _FAILED = re.compile(r"^\[(mpiexec|proxy:\d+)@", re.M)  # MPICH's mpiexec itself failed, writing to ranks that it had just killed
-
-
-def mpiexec() -> str:
-    """Return the path of mpiexec. Raises Refused if it or mpi4py is missing."""
-    own_mpiexec = Path(sys.executable).parent / "mpiexec"  # an MPI wheel installs it there
-    path = str(own_mpiexec) if os.access(own_mpiexec, os.X_OK) else shutil.which("mpiexec")
-    if find_spec("mpi4py") is None:
-        raise _incomplete("MPI, and mpi4py is not installed")
-    if path is None:
-        raise _incomplete("MPI, and mpiexec was not found")
-    return path
-
-
-def _incomplete(missing: str) -> Refused:
-    return Refused(f"several devices need {missing}; run: {install_command('fwtui[cluster]')}")
-
-
-def check_job(devices: str) -> None:
-    """Raise Refused if ranks cannot run on these devices."""
-    mpiexec()
-    if any(rank.gpu is not None for rank in places(devices)) and find_spec("nccl") is None:
-        raise _incomplete("NCCL, and nccl4py is not installed")
 
 
 class MpiJob(EventChild):

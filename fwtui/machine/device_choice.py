@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
 
 from fwtui.common.errors import NoGpu, Refused
-from fwtui.experiment.device import ALL, CPU, FIRST_GPU, DeviceId, RankDevice, format_devices
+from fwtui.experiment.device import ALL, CPU, FIRST_GPU, DeviceId, RankDevice, format_devices, places
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, Settled, changed, kernel_named, settle
 from fwtui.machine import hardware, tuning_table
 from fwtui.machine.tuning_table import Config
@@ -31,6 +36,8 @@ def settle_here(experiment: Experiment) -> Settled:
             settled = settle(choice, _device_of(choice).simulated)
             if choice is not experiment:
                 _check_device(settled)
+            if settled.devices:
+                check_mpi(settled.devices)
         except Refused as refusal:
             first = first or refusal
         else:
@@ -114,3 +121,25 @@ def _device_of(experiment: Experiment) -> DeviceId:
         simulator = f", or n up to {SIMULATOR_MAX_N} for the simulator" if kernel.simulates else ""
         raise NoGpu(f"{kernel.id} needs a GPU ({here.reason}); choose a CPU kernel such as tiled-cpu{simulator}")
     return DeviceId("simulator")
+
+
+def mpiexec() -> str:
+    """Return the path of mpiexec. Raises Refused if it or mpi4py is missing."""
+    own_mpiexec = Path(sys.executable).parent / "mpiexec"  # an MPI wheel installs it there
+    path = str(own_mpiexec) if os.access(own_mpiexec, os.X_OK) else shutil.which("mpiexec")
+    if find_spec("mpi4py") is None:
+        raise _incomplete("MPI, and mpi4py is not installed")
+    if path is None:
+        raise _incomplete("MPI, and mpiexec was not found")
+    return path
+
+
+def _incomplete(missing: str) -> Refused:
+    return Refused(f"several devices need {missing}; run: {hardware.install_command('fwtui[cluster]')}")
+
+
+def check_mpi(devices: str) -> None:
+    """Raise Refused if ranks cannot run on these devices."""
+    mpiexec()
+    if any(rank.gpu is not None for rank in places(devices)) and find_spec("nccl") is None:
+        raise _incomplete("NCCL, and nccl4py is not installed")

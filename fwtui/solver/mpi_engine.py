@@ -31,9 +31,9 @@ from fwtui.engine.distributed_engine import (
 )
 from fwtui.engine.engine import TimedRun
 from fwtui.experiment.device import ALL, DeviceId, RankDevice, format_devices, places
-from fwtui.live.mpi_job import MpiJob, check_job
+from fwtui.live.mpi_job import MpiJob
 from fwtui.machine import hardware, settings
-from fwtui.machine.device_choice import all_gpus, check_gpus_exist
+from fwtui.machine.device_choice import all_gpus, check_gpus_exist, check_mpi
 from fwtui.measure.rank_worker import NEXT, rank_for_device
 from fwtui.stream import events, requests
 from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step, Target
@@ -170,5 +170,5 @@ def _here(devices: str) -> tuple[RankDevice, ...]:
         if hardware.cuda_package() is None:
             extra = hardware.cuda_extra(detected) or "cu12"
             raise NoGpu(f"numba-cuda is not installed; run: {hardware.install_command(f'fwtui[{extra}]')}")
-    check_job(format_devices(devices_here))
+    check_mpi(format_devices(devices_here))
     return devices_here

@@ -162,7 +162,7 @@ class TestRecorded:
         live = '[live]\nn = 64\nkernels = ["tiled-cpu", "distributed-cpu"]\ndevices = "cpu,cpu"\n'
         (made / "02-tiles.toml").write_text(SECOND.replace("[recorded]", f"{live}[recorded]"))
         both = lessons(made)
-        monkeypatch.setattr("fwtui.live.mpi_job.mpiexec", lambda: "/usr/bin/mpiexec")
+        monkeypatch.setattr("fwtui.machine.device_choice.mpiexec", lambda: "/usr/bin/mpiexec")
         for gpu in (True, False):
             runs = both.here(both.course[1], gpu)
             assert [(e.kernel, e.n, e.devices) for e in runs] == [("tiled-cpu", 64, ""), ("distributed-cpu", 64, "cpu,cpu")]
@@ -170,7 +170,7 @@ class TestRecorded:
         def none() -> str:
             raise Refused("several devices need MPI, and mpi4py is not installed")
 
-        monkeypatch.setattr("fwtui.live.mpi_job.mpiexec", none)
+        monkeypatch.setattr("fwtui.machine.device_choice.mpiexec", none)
         with pytest.raises(Refused, match=r"need MPI, .*; or use the answer of the recorded run"):
             both.here(both.course[1], False)
 

@@ -17,7 +17,6 @@ from fwtui.common.errors import NoGpu, Refused
 from fwtui.engine.engine import Engine, HostEngine
 from fwtui.experiment.device import FIRST_GPU, DeviceId, RankDevice, format_devices, places
 from fwtui.experiment.experiment import Experiment, as_it_ran, changed, settle
-from fwtui.live import mpi_job
 from fwtui.live.session import Live
 from fwtui.machine import device_choice, tuning_table
 from fwtui.machine.tuning_table import TuningResult
@@ -64,22 +63,24 @@ def test_invalid_lists_of_devices_are_refused(kernel: str, devices: str, words: 
 
 def test_all_and_auto_are_resolved_and_no_mpi_is_refused(pretend: Pretend, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend.gpus(events.Device(t=0, name="a"), events.Device(t=0, name="b"))
-    asked = device_choice.settle_here(Experiment(kernel="auto", devices="all"))
-    assert (asked.kernel, asked.devices) == ("distributed", "0,1")
-    assert device_choice.settle_here(Experiment(kernel="distributed", devices="1,0")).runs_on.index == 1
+    with monkeypatch.context() as installed:
+        installed.setattr(device_choice, "find_spec", str)
+        asked = device_choice.settle_here(Experiment(kernel="auto", devices="all"))
+        assert (asked.kernel, asked.devices) == ("distributed", "0,1")
+        assert device_choice.settle_here(Experiment(kernel="distributed", devices="1,0")).runs_on.index == 1
     with pytest.raises(NoGpu, match="GPU 2 of devices 0,2 was not found"):
         device_choice.settle_here(Experiment(kernel="distributed", devices="0,2"))
     pretend.gpus()
     with pytest.raises(NoGpu, match="no GPU found for devices all"):
         device_choice.settle_here(Experiment(kernel="auto", devices="all"))
     assert device_choice.settle_here(Experiment(kernel="auto", devices="cpu,cpu")).kernel == "distributed-cpu"
-    mpi_job.check_job("cpu,cpu")
+    pretend.gpus(events.Device(t=0, name="a"), events.Device(t=0, name="b"))
     monkeypatch.setitem(sys.modules, "nccl", None)  # it is not installed
     with pytest.raises(Refused, match=r"nccl4py is not installed; run: .*fwtui\[cluster\]"):
-        mpi_job.check_job("0,1")
+        device_choice.settle_here(Experiment(kernel="distributed", devices="0,1"))
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     with pytest.raises(Refused, match=r"mpi4py is not installed; run: .*fwtui\[cluster\]"):
-        mpi_job.check_job("cpu,cpu")
+        device_choice.settle_here(Experiment(kernel="auto", devices="cpu,cpu"))
     with pytest.raises(Refused, match="devices 0,1 and device 1 cannot be combined"):
         settle(Experiment(kernel="distributed", devices="0,1", device="1"))
 

@@ -20,7 +20,8 @@ from processes import gone
 
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Failed, NoGpu, Refused
-from fwtui.live.mpi_job import MpiJob, mpiexec
+from fwtui.live.mpi_job import MpiJob
+from fwtui.machine.device_choice import mpiexec
 from fwtui.solver.mpi_engine import LocalMpiEngine
 from fwtui.solver.solve import solve
 
