@@ -44,7 +44,8 @@ def assert_verifies(live: Live, devices: str) -> None:
     assert run.state == "done" and run.verified is True, (run.state, live.model.fault)
 
 
-@pytest.mark.parametrize(("devices", "attempts"), [("cpu,cpu", 1), pytest.param(THREE, 30, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("devices", "attempts"), [("cpu,cpu", 1), (THREE, 30)])
 def test_a_rank_killed_at_random_moments(live: Live, tmp_path: Path, devices: str, attempts: int) -> None:
     path = tmp_path / "killed.fwt.jsonl"
     live.record(path=path)

@@ -33,7 +33,10 @@ def matrix(n: int, **asked: Any) -> np.ndarray:
     return np.where(graph.matrix == graph.no_edge, np.inf, graph.matrix)
 
 
-ASKED = [{"kind": "road"}, {"kind": "grid", "negative": 0.3}, {"kind": "power-law", "real": True}, {"low": 0, "high": 1}]
+ASKED = [
+    *({"kind": "road"}, {"kind": "grid", "negative": 0.3}, {"low": 0, "high": 1}),
+    pytest.param({"kind": "power-law", "real": True}, marks=pytest.mark.slow),  # compiles for another type
+]
 
 
 @pytest.mark.parametrize("asked", ASKED, ids=str)
