@@ -226,7 +226,7 @@ ALL = (
     Column("dtype", "dtype", lambda r: r.run.experiment.dtype, _BOTH),
     Column("type", "type", lambda r: short_dtype(r.run.experiment.dtype), _SMALL, cells=4),
     Column("total", "median time", _total, {**_CHOSEN, **_MEASURED, **_COMPARED}, units.duration, 11, True, True),
-    Column("spread", "", _spread, {**_MEASURED, COMPARED: 0, HISTORY: FULL, COMPARISON: WIDE}, units.spread, 8, True, absent=""),
+    Column("spread", "", _spread, {**_MEASURED, COMPARED: 0, HISTORY: FULL, COMPARISON: WIDE}, units.spread, 9, True, absent=""),
     Column("rate", "rate", lambda r: r.run.rate, {**_MEASURED, PICKED: 0}, units.rate, right=True),
     Column("relax/s", "relax/s", lambda r: r.run.rate or None, {HISTORY: WIDE}, _bare, 7, True, True),
     Column("of limit", "% of peak", _limit, {PRINTED: 0, HISTORY: WIDE}, units.percent, 9, True, True),

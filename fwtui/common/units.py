@@ -90,5 +90,5 @@ def gain(ratio: float) -> str:
 
 
 def spread(share: float | None) -> str:
-    """Format a relative half-interval: ± 0.3 %."""
-    return "" if share is None else f"± {100 * share:.1f} %"
+    """Format a relative half-interval: ± 0.3 %, ± < 0.1 %."""
+    return "" if share is None else f"± {100 * share:.1f} %" if share >= 0.0005 else "± < 0.1 %"

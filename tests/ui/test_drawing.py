@@ -17,6 +17,7 @@ from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.common import units
 from fwtui.common.text import truncate
 from fwtui.engine import kernel_instance
+from fwtui.sessions.library import load_model, resolve
 from fwtui.stream import events
 from fwtui.stream.model import Evidence
 from fwtui.stream.stages import STAGES
@@ -27,7 +28,7 @@ from fwtui.tui.frame.loaded_recording import Band
 from fwtui.tui.frame.playback import timeline
 from fwtui.tui.run.run_panel import figure, in_lines
 from fwtui.tui.widgets import run_labels, run_text
-from fwtui.tui.widgets.run_table import history_cells, history_columns
+from fwtui.tui.widgets.run_table import distinctions, history_cells, history_columns
 from fwtui.tui.widgets.run_text import RunSubject
 from fwtui.tui.widgets.text_panel import hanging_indent, justify, line, whole_clauses
 
@@ -367,3 +368,9 @@ def test_a_bandwidth_without_a_known_peak_has_no_bar(width: int) -> None:
     s = subject([scenes.header(), scenes.NO_GPU, *run])
     row = next(part.plain for part in run_text.meters(s, width) if part.plain.startswith("eff"))
     assert row[run_text.label_cells(width) :].startswith(units.bandwidth(s.run.bandwidth)) and len(row) <= width
+
+
+def test_a_setting_without_a_column_distinguishes_runs_with_equal_columns() -> None:
+    model, _ = load_model(resolve("h200-champion"))
+    assert distinctions(model.runs.values()) == {17: "", 19: "negative 0.2"}
+    assert "negative 0.2" in history_cells(model.runs[19], model, None, "negative 0.2")["result"].plain

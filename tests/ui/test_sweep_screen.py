@@ -22,13 +22,14 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import cut_middle
 from fwtui.experiment import user_kernel_registry
 from fwtui.experiment.experiment import Experiment, Settled, settle
+from fwtui.sessions.library import load_model, resolve
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.charts.figure import sign
 from fwtui.tui.frame.dialogs import FormScreen
 from fwtui.tui.sweep.live_screen import DEFAULT_QUESTION, LiveSweepScreen, SweepDraft
-from fwtui.tui.sweep.map_and_curves import SHADES, DotPlot, HeatMap, HeatMapSubject, figure, legend
+from fwtui.tui.sweep.map_and_curves import SHADES, DotPlot, HeatMap, HeatMapSubject, curve_numbers, figure, legend
 from fwtui.tui.sweep.screen import RecordedSweepScreen
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Option
@@ -316,6 +317,13 @@ def test_efficiencies_are_drawn_with_the_ideal() -> None:
     drawn = figure(squares, "rate", found, 0)
     assert [(s.name, s.xs, s.ys, s.strong) for s in drawn.series] == [("n 512", (1.0, 2.0), (1.0, 1.0), True)]
     assert [rule.value for rule in drawn.rules] == [1.0]
+    model, _ = load_model(resolve("h200-four-gpus"))
+    squares = of_runs(model)
+    assert squares is not None
+    numbers = {frozenset(row.name.split(" · ")): number for row, number in zip(squares.rows, curve_numbers(squares), strict=True)}
+    drawn = figure(squares, "rate", findings(model, list(model.runs.values())), 5)
+    assert len(drawn.series) == 7 and all(s.marker == numbers[frozenset(s.name.split(" · "))] for s in drawn.series)
+    assert [s.name for s in drawn.series if s.strong] == ["int32 · n 32768"]
 
 
 def test_the_form_sweeps_devices_where_the_kernel_runs_on_several(live: ScriptedLive) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from fwtui.analysis.compare import FASTER, SLOWER, ComparedRun, classify, compare
-from fwtui.analysis.sparsity import rate_text
+from fwtui.analysis.sparsity import rate_text, reduction
 from fwtui.campaigns.sweep.axis import SweepAxis, named, value, varied
 from fwtui.campaigns.sweep.scaling import Scaling, scalings
 from fwtui.common import units
@@ -22,6 +22,7 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
 MIN_SIZES = 4  # fewer points do not determine an exponent
+CUBIC = 2.9  # an exponent below this needs a reason
 MAX_ERROR = 0.2  # standard error above which an exponent says nothing about the order of growth
 At = TypeVar("At", int, float)  # a value on an axis
 
@@ -34,10 +35,13 @@ class Fit(NamedTuple):
     low: float
     high: float
     sizes: int
+    cubic: bool = False  # all runs do n^3 relaxations
 
     @property
     def sentence(self) -> str:
-        return f"time ~ n^{self.exponent:.2f} ± {self.error:.2f} over n = {self.low:g} to {self.high:g} ({self.sizes} sizes)"
+        law = f"time ~ n^{self.exponent:.2f} ± {self.error:.2f} over n = {self.low:g} to {self.high:g} ({self.sizes} sizes)"
+        less = self.cubic and self.exponent + 2 * self.error < CUBIC
+        return f"{law}; less than n^3 because small graphs do not keep the device busy" if less else law
 
 
 class Crossover(NamedTuple):
@@ -119,8 +123,11 @@ def finished(model: Model) -> list[Run]:
     return list(latest.values())
 
 
-def fit(points: Mapping[At, float]) -> Fit | None:
-    """Fit log time against log n by least squares; None for fewer than MIN_SIZES sizes, or an error above MAX_ERROR."""
+def fit(points: Mapping[At, float], cubic: bool = False) -> Fit | None:
+    """Fit log time against log n by least squares; None for fewer than MIN_SIZES sizes, or an error above MAX_ERROR.
+
+    `cubic` means that all runs do n^3 relaxations.
+    """
     pairs = [(math.log(n), math.log(s)) for n, s in points.items() if n > 0 and s > 0]
     if len(pairs) < MIN_SIZES:
         return None
@@ -128,7 +135,7 @@ def fit(points: Mapping[At, float]) -> Fit | None:
     slope, start = linear_regression(xs, ys)
     rest = sum((y - slope * x - start) ** 2 for x, y in pairs)
     error = math.sqrt(rest / (count - 2) / (count * pvariance(xs)))
-    return Fit(slope, error, min(points), max(points), count) if error <= MAX_ERROR else None
+    return Fit(slope, error, min(points), max(points), count, cubic) if error <= MAX_ERROR else None
 
 
 def bracket(wins: Mapping[At, bool]) -> tuple[At | None, At | None]:
@@ -211,7 +218,8 @@ def series(runs: Sequence[Run], across: str) -> list[SweepSeries]:
 def findings(model: Model, runs: Sequence[Run]) -> Findings:
     """Return all findings from one session's runs, one run per experiment."""
     lines = series(runs, "n")
-    fits = {line.name: line_fit for line in lines if (line_fit := fit(line.seconds)) is not None}
+    cubic = {line.name: all(reduction(run) == 1 for run in line.runs.values()) for line in lines}
+    fits = {line.name: line_fit for line in lines if (line_fit := fit(line.seconds, cubic[line.name])) is not None}
     crossings = [*_crossings(model, lines, "n"), *_crossings(model, series(runs, "density"), "density")]
     counted = [run for run in runs if run.counts]
     shortest: dict[int, float] = {}

@@ -267,8 +267,7 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
         return Figure(empty="curves appear with the first results")
     name = squares.across.name
     if name == DEVICES:
-        marked = squares.rows[min(row, len(squares.rows) - 1)] if squares.rows else None
-        return efficiencies(found.scalings if found is not None else (), marked)
+        return efficiencies(found.scalings if found is not None else (), squares, row)
     first = first_shown(row, len(squares.rows), MAX_SERIES)
     xs = tuple(float(v) for v in squares.across.values)
     lines, numbers = [], curve_numbers(squares)
@@ -286,14 +285,22 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
     return Figure(tuple(lines), across, up, rules, pointwise=True, empty="curves appear with the first verified results")
 
 
-def efficiencies(scalings: Sequence[Scaling], marked: SweepRow | None) -> Figure:
-    """Return the efficiencies by the number of devices, of the marked row and of those around it."""
-    runs = {id(square.run) for square in marked.squares} if marked is not None else set()
-    here = next((place for place, one in enumerate(scalings) if any(id(p.run) in runs for p in one.points)), -1)
-    first = first_shown(here, len(scalings), MAX_SERIES)
+def efficiencies(scalings: Sequence[Scaling], squares: Squares, marked: int) -> Figure:
+    """Return the efficiencies by the number of devices, of the marked row and of those around it, with the signs of the rows."""
+    rows = {id(square.run): place for place, row in enumerate(squares.rows) for square in row.squares if square.run is not None}
+    places = [next((rows[id(p.run)] for p in one.points if id(p.run) in rows), -1) for one in scalings]
+    numbers = curve_numbers(squares)
+    first = first_shown(places.index(marked) if marked in places else -1, len(scalings), MAX_SERIES)
     lines = tuple(
-        Series(one.name, tuple(float(p.ranks) for p in one.points), tuple(p.efficiency for p in one.points), strong=place == here)
-        for place, one in list(enumerate(scalings))[first : first + MAX_SERIES]
+        Series(
+            one.name,
+            tuple(float(p.ranks) for p in one.points),
+            tuple(p.efficiency for p in one.points),
+            strong=place == marked,
+            kernel=squares.rows[place].kernel if place >= 0 and not numbers[place] else "",
+            marker=numbers[place] if place >= 0 else "",
+        )
+        for one, place in list(zip(scalings, places, strict=True))[first : first + MAX_SERIES]
     )
     up = Axis("efficiency", _percent, low=0.0)
     ideal = (Rule(1.0, "ideal: each device is as fast as a single one", short="ideal"),)

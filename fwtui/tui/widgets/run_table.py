@@ -12,7 +12,9 @@ from textual.widgets import DataTable
 
 from fwtui.analysis.columns import COLUMNS, HISTORY, WIDE, Column, TableRow, columns_of
 from fwtui.analysis.compare import ComparedRun, compare, speedup
+from fwtui.campaigns.sweep.axis import named, value, varied
 from fwtui.common import units
+from fwtui.experiment.experiment import Experiment, identity
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.widgets import run_labels
@@ -131,12 +133,32 @@ def history_columns(width: int, runs: Sequence[Run] = ()) -> Widths:
     return [(c, overrides.get(c.key, c.cells)) for c in shown_columns]
 
 
-def history_cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Text]:
-    """Return the texts of a run by column."""
+def distinctions(runs: Iterable[Run]) -> dict[int, str]:
+    """Map each run to its settings that have no column and distinguish it from runs with equal columns: negative 0.2.
+
+    Values of the default experiment are omitted.
+    """
+    alike: dict[tuple[object, ...], list[Run]] = {}
+    for run in runs:
+        e = run.experiment
+        alike.setdefault((e.kernel, run.n, e.tile, e.dtype, e.devices), []).append(run)
+    different = [group for group in alike.values() if len({identity(run.experiment) for run in group}) > 1]
+    found: dict[int, str] = {}
+    for group in different:
+        names = [axis.name for axis in varied(run.experiment for run in group)]
+        for run in group:
+            texts = [(name, value(run.experiment, name)) for name in names]
+            found[run.id] = " · ".join(named(name, text) for name, text in texts if text and text != value(Experiment(), name))
+    return found
+
+
+def history_cells(run: Run, model: Model, baseline: Run | None, distinction: str = "") -> dict[str, Text]:
+    """Return the texts of a run by column; the outcome is followed by the run's distinction."""
     found = None
     if baseline is not None and baseline.id != run.id and speedup(run, baseline) is not None:
         found = compare(ComparedRun(model, run), ComparedRun(model, baseline))
-    row = TableRow(model, run, baseline, found, ended=run_labels.outcome(run, model))
+    ended, *more = run_labels.outcome(run, model).split(" · ", 1)
+    row = TableRow(model, run, baseline, found, ended=" · ".join([ended, *filter(None, [distinction]), *more]))
     texts = {column.key: cell(column, row) for column in columns_of(HISTORY, inf)}
     for text in texts.values():
         if text.plain == units.ABSENT:
@@ -189,6 +211,7 @@ class HistoryTable(RunTable):
         listed = (run for run in model.runs.values() if details or run.state != "refused" or run.id == model.current)
         found = sorted((run for run in listed if matches(run, query)), key=lambda run: (ORDERS[order](run), -run.id))
         shown = found[:MAX_ROWS]
-        rows = {str(run.id): (run, baseline_of(run), model.devices, model.measured) for run in shown}
-        self.agree(history_columns(width, shown), rows, lambda row: history_cells(row[0], model, row[1]))
+        told = distinctions(shown)
+        rows = {str(run.id): (run, baseline_of(run), model.devices, model.measured, told.get(run.id, "")) for run in shown}
+        self.agree(history_columns(width, shown), rows, lambda row: history_cells(row[0], model, row[1], row[-1]))
         return len(found)

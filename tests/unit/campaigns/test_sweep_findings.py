@@ -33,6 +33,7 @@ def lines(passes: int = 5, **seconds: dict[int, float]) -> Any:
 def test_the_exponent_is_the_regressions_and_break_even_lies_where_the_lines_cross() -> None:
     found = fit({n: 2e-9 * n**2.5 for n in (64, 128, 256, 1024)})
     assert found is not None and found.exponent == pytest.approx(2.5)
+    assert "less than n^3" in found._replace(cubic=True).sentence and "less" not in found.sentence
     assert found.error == pytest.approx(0, abs=1e-6) and (found.low, found.high, found.sizes) == (64, 1024, 4)
     assert fit({10: 1.0, 100: 1000.0}) is None and fit({64: 1.0}) is None and fit({}) is None
     points = {32: 1.0, 64: 9.0, 128: 50.0, 256: 600.0}
