@@ -10,7 +10,7 @@ import shlex
 import signal
 import stat
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import msgspec
 
@@ -32,12 +32,13 @@ from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import NOT_RECORDED, OK, SIGNALLED, USAGE, WORKER_DIED, WRONG
 from fwtui.common.signals import Stopped, on_signals
 from fwtui.common.text import quoted, sanitise
-from fwtui.experiment.experiment import Experiment, Settled, kernel_named
+from fwtui.experiment.experiment import Settled, kernel_named
 from fwtui.experiment.user_kernel_registry import user_kernels
 from fwtui.live.counters import PROFILED
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
 from fwtui.machine import hardware
+from fwtui.machine.device_choice import settle_here
 from fwtui.sessions.pipes import Outlet
 
 MAX_HINTS = 3  # hints per run below the table
@@ -66,14 +67,13 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    requested = requested_experiments(args)
     if args.stream and sys.stdout.isatty():
         raise Refused("--stream writes a session for a program to read; pipe it: fwtui run --stream | fwtui replay -")
+    settled = settle_all(args)
     live = live_session(args)
     outlet = _outlet(live, args) if args.stream else None
     reason = "closed"
     try:
-        settled = settle_all(live, requested, args)
         # the reader of the pipe reports errors, possibly on this terminal
         piped = outlet is not None and not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
         with contextlib.redirect_stderr(io.StringIO()) if piped else contextlib.nullcontext():
@@ -97,20 +97,17 @@ def execute(args: argparse.Namespace) -> int:
     return code or NOT_RECORDED
 
 
-def requested_experiments(args: argparse.Namespace) -> list[Experiment]:
-    """Return an experiment for each combination of options; none for --all. Raises Refused."""
-    experiments = [] if args.all else parse_experiments(args, hardware.gpu_present())
-    if experiments:
-        check_device(args, (experiment.kernel for experiment in experiments))
-    return experiments
-
-
-def settle_all(live: Live, requested: Sequence[Experiment], args: argparse.Namespace) -> list[Settled]:
-    """Settle all runs, that of the baseline first: a mistake in the last one is reported before the first begins.
+def settle_all(args: argparse.Namespace) -> list[Settled]:
+    """Settle the requested runs, that of the baseline first: a mistake in the last one is reported before the first begins.
 
     Raises Refused.
     """
-    settled = _every(live, args) if args.all else [live.settled(experiment) for experiment in requested]
+    if args.all:
+        settled = _every(args)
+    else:
+        requested = parse_experiments(args, hardware.gpu_present())
+        check_device(args, (experiment.kernel for experiment in requested))
+        settled = [settle_here(experiment) for experiment in requested]
     if args.baseline is not None:
         args.baseline = kernel_named(args.baseline).id
         settled = _first(args.baseline, settled)
@@ -149,8 +146,8 @@ def _outlet(live: Live, args: argparse.Namespace) -> Outlet:
     return outlet
 
 
-def _every(live: Live, args: argparse.Namespace) -> list[Settled]:
-    settled, left_out = experiments_of_every_kernel(args, hardware.gpu_present(), live.settled)
+def _every(args: argparse.Namespace) -> list[Settled]:
+    settled, left_out = experiments_of_every_kernel(args, hardware.gpu_present(), settle_here)
     for kernel, reason in left_out:
         print_message(f"skipped: {kernel}: {reason}")
     if not settled:

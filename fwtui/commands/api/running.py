@@ -12,7 +12,7 @@ from weakref import finalize
 
 from fwtui.commands.api.options import parse
 from fwtui.commands.api.session import Session
-from fwtui.commands.run import add_run_options, requested_experiments, run_one, settle_all
+from fwtui.commands.run import add_run_options, run_one, settle_all
 from fwtui.commands.support.recording_options import close_session, live_session
 from fwtui.commands.support.stderr_reporter import StderrReporter, show_progress
 from fwtui.common.signals import Stopped, on_interrupt, restore_handlers, signal, stop
@@ -34,7 +34,7 @@ def run(kernel: Any = None, n: Any = None, **options: Any) -> Session:
     the first run begins.
     """
     args = parse("run", add_run_options, {"kernel": kernel, "n": n, **options})
-    requested, reason, name = requested_experiments(args), "closed", ""
+    settled, reason, name = settle_all(args), "closed", ""
     show: Callable[[str], object] = show_progress
 
     def show_run(text: str, share: float | None) -> None:
@@ -49,7 +49,6 @@ def run(kernel: Any = None, n: Any = None, **options: Any) -> Session:
         recorder = live.recorder
         assert recorder is not None
         try:
-            settled = settle_all(live, requested, args)
             show = _progress()
             live.sinks.append(StderrReporter(live.model, show_run))
             for place, experiment in enumerate(settled, 1):
