@@ -9,8 +9,9 @@ from fwtui.commands import add_force_option
 from fwtui.commands.support.experiment_options import GRAPH, add_experiment_options, parse_experiments
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Refused
+from fwtui.common.exit_codes import OK
 from fwtui.common.signals import leave, on_signals, restore_handlers
-from fwtui.common.streams import run_reporting_errors
+from fwtui.common.streams import report_error
 from fwtui.experiment.experiment import GENERATED, Experiment, settle
 from fwtui.graphs.file_options import FileOptions
 from fwtui.graphs.formats import written_help
@@ -34,4 +35,8 @@ def execute(args: argparse.Namespace) -> int:
         on_signals(leave)  # compiled code does not raise KeyboardInterrupt
         from fwtui.measure.save_graph import TOO_LARGE, save
 
-        return run_reporting_errors(lambda: save(experiment, args.out or "", args.force), TOO_LARGE)
+        try:
+            save(experiment, args.out or "", args.force)
+        except Exception as error:
+            return report_error(error, TOO_LARGE)
+    return OK

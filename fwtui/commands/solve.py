@@ -11,9 +11,9 @@ import time
 from fwtui.commands import add_force_option
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Refused
-from fwtui.common.exit_codes import WRONG
+from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.signals import leave, on_signals
-from fwtui.common.streams import flush_output, report, run_reporting_errors
+from fwtui.common.streams import flush_output, report, report_error
 from fwtui.graphs.file_options import AUTO, NO_EDGE_HELP, STDIN, UNDIRECTED_HELP, WEIGHT_HELP
 from fwtui.graphs.formats import read_help
 
@@ -74,18 +74,16 @@ def execute(args: argparse.Namespace) -> int:
         os.environ.update(worker_environment("real"))  # before NumPy and numba are imported
         atexit.register(lambda: os._exit(code))  # the regular exit of numba takes a quarter of a second
         on_signals(leave)  # during a compilation an exception may be lost or replaced
-
-    def work() -> None:
+    try:
         from fwtui.solver.command import carry_out
 
         carry_out(args, begun)
-
-    try:
-        code = run_reporting_errors(work, "the distances do not fit into memory; choose a smaller graph")
+        code = OK
     except Exception as error:
-        if type(error).__name__ != "NegativeCycleError":  # a SciPy class, compared by name to avoid the import
-            raise
-        report(f"{error}; shortest paths do not exist")
+        if type(error).__name__ == "NegativeCycleError":  # a SciPy class, compared by name to avoid the import
+            report(f"{error}; shortest paths do not exist")
+        else:
+            code = report_error(error, "the distances do not fit into memory; choose a smaller graph")
     if args.owns_process:
         code = flush_output(code)
         sys.stderr.flush()

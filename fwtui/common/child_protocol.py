@@ -17,7 +17,7 @@ import msgspec
 
 from fwtui.common.errors import Refused
 from fwtui.common.signals import end_with_parent
-from fwtui.common.streams import report_refusal
+from fwtui.common.streams import report_error
 from fwtui.common.text import MAX_LENGTH
 
 Request = TypeVar("Request")
@@ -88,7 +88,7 @@ def serve(
     except SystemExit:
         raise
     except (Refused, MemoryError) as error:
-        parent.leave(report_refusal(error, too_large))
+        parent.leave(report_error(error, too_large))
     except BrokenPipeError:  # the parent has closed the pipe
         parent.leave()
     except BaseException:

@@ -7,11 +7,10 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Callable
 from typing import TextIO
 
 from fwtui.common.errors import Failed, NoGpu, Refused, os_error_reason
-from fwtui.common.exit_codes import NO_GPU, OK, SIGNALLED, USAGE, WORKER_DIED, WRONG
+from fwtui.common.exit_codes import NO_GPU, SIGNALLED, USAGE, WORKER_DIED, WRONG
 from fwtui.common.text import sanitise
 
 # ASCII forms of the characters in tables and maps
@@ -87,23 +86,14 @@ def _empty(stream: TextIO) -> None:
     os.close(nowhere)
 
 
-def report_refusal(error: Refused | MemoryError, too_large: str) -> int:
-    """Print the mistake, or `too_large` for MemoryError, on stderr; return the exit code."""
-    report(str(error) if isinstance(error, Refused) else too_large)
-    return NO_GPU if isinstance(error, NoGpu) else USAGE
-
-
-def run_reporting_errors(work: Callable[[], object], too_large: str) -> int:
-    """Call `work` and return the exit code; a mistake, or `too_large` for MemoryError, is printed as one sentence."""
-    prepare_streams()
-    try:
-        work()
-        sys.stdout.flush()
-    except (Refused, MemoryError) as error:
-        return report_refusal(error, too_large)
-    except Failed as failure:
-        report(str(failure))
+def report_error(error: Exception, too_large: str) -> int:
+    """Report a mistake, a failure, or `too_large` for MemoryError in one sentence; return the exit code. Raise other errors."""
+    if isinstance(error, Refused | MemoryError):
+        report(str(error) if isinstance(error, Refused) else too_large)
+        return NO_GPU if isinstance(error, NoGpu) else USAGE
+    if isinstance(error, Failed):
+        report(str(error))
         return WORKER_DIED
-    except OSError as error:
+    if isinstance(error, OSError):
         return report_write_error(error)
-    return OK
+    raise error

@@ -18,7 +18,7 @@ from fwtui.common.as_json import as_json
 from fwtui.common.atomic_file import atomic_write, sync
 from fwtui.common.child_process import StartError
 from fwtui.common.errors import Failed, NoGpu, Refused
-from fwtui.common.streams import flush_output, prepare_streams, run_reporting_errors
+from fwtui.common.streams import flush_output, prepare_streams, report_error
 from fwtui.common.temporary_folder import temporary_folder
 
 
@@ -66,10 +66,7 @@ def test_a_failed_flush_decides_the_code(error: OSError, code: int, tmp_path: Pa
     ],
 )
 def test_a_refused_process_is_one_sentence(error: Exception, code: int, words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    def work() -> None:
-        raise error
-
-    assert run_reporting_errors(work, "") == code
+    assert report_error(error, "") == code
     assert re.fullmatch(f"fwtui: {words}.*\n", capsys.readouterr().err)
 
 
