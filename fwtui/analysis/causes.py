@@ -270,9 +270,10 @@ def _idle_cores(f: RunFacts) -> float | None:
 
 
 def _core_cycles(f: RunFacts) -> float | None:
-    """Return the cycles of a busy core per relaxation; None if the loop is vectorised, so that something else limits it."""
-    each, busy = (f.cpu.each, f.cpu.busy) if f.cpu is not None else (None, None)
-    return 1 / each if each and busy and busy >= 0.5 and not any(loop.lanes > 1 for loop in f.run.loops) else None
+    """Return the cycles of a busy core per relaxation; None if its machine code is unknown, or something else limits it."""
+    each, busy = (f.cpu.each, f.cpu.busy) if f.cpu is not None and not f.cpu.down_columns else (None, None)
+    scalar = f.run.loops and all(loop.lanes == 1 for loop in f.run.loops)
+    return 1 / each if each and busy and busy >= 0.5 and scalar else None
 
 
 def _exchange_share(f: RunFacts) -> float | None:
@@ -357,6 +358,8 @@ RANKED: tuple[Cause, ...] = (
           "gives more rows", lambda f, x: x, "all ranks had the same work"),
 )
 CPU: tuple[Cause, ...] = (
+    Cause("stride", "serial", lambda f: 1.0 if f.cpu is not None and f.cpu.down_columns else None, 1.0,
+          "the inner loop goes down a column, so each load touches another cache line: swap it with the loop over rows"),
     Cause("cores", "tiled-cpu", _idle_cores, 1.0, "{f.cpu.busy:.1f} of {f.cpu.cores} cores were busy",
           lambda f, x: x, "all of them were"),
     Cause("vectors", "tiled-cpu", _core_cycles, 1.0,

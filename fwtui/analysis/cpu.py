@@ -17,6 +17,9 @@ from fwtui.stream.run import PhaseTime, Run
 from fwtui_kernels.plan import ITEMSIZE
 
 MEMORY = 0  # the level below all caches
+CACHE_LINE = 64  # bytes
+# an inner loop over the variable of the first index, and the indices of the cell that it updates
+_LOOP = re.compile(r"for (\w+) in .*:\s+\w+\[([^][,\n]+), ([^][,\n]+)\] = ")
 ROOM = 0.9  # share of a cache that is available for the matrix
 
 
@@ -31,17 +34,13 @@ class CpuFacts(NamedTuple):
     level: int | None  # level of the nearest cache that holds the matrix; MEMORY if none does
     caches: tuple[Cache, ...]
     limit: LevelLimit | None  # measured bandwidth of that level
-    scalar: bool = False  # the loop is that of a library, with one relaxation per instruction
+    converted: int = 0  # bytes of a value in that matrix if the kernel converts the data type
+    down_columns: bool = False  # the recorded source's inner loop takes cells of different rows, each in another cache line
 
     @property
     def used(self) -> float:
         """Share of the cores that were busy; 1 if it is unknown."""
         return min(self.busy / self.cores, 1.0) if self.busy and self.cores else 1.0
-
-    @property
-    def few(self) -> bool:
-        """True if at least a quarter of the cores was idle."""
-        return self.cores is not None and self.busy is not None and self.busy < 0.75 * self.cores
 
     @property
     def bytes_per_second(self) -> float | None:
@@ -60,7 +59,12 @@ class CpuFacts(NamedTuple):
 
 
 def phase_facts(facts: CpuFacts, phase: PhaseTime) -> CpuFacts:
-    """Return the facts of a phase: its busy cores, and its relaxations per cycle of a busy core."""
+    """Return the facts of a phase: its busy cores, and its relaxations per cycle of a busy core.
+
+    An only phase has the facts of the run, from the repetitions without timers.
+    """
+    if phase.share == 1.0:
+        return facts
     busy = phase.cpu_seconds / phase.seconds if phase.cpu_seconds and phase.seconds > 0 else facts.busy
     return facts._replace(busy=busy, each=per_cycle(phase.relaxations, phase.seconds * (busy or 0.0), facts.clock_mhz))
 
@@ -83,16 +87,24 @@ def _facts(model: Model, run: Run) -> CpuFacts:
         kernel = kernel_named(run.experiment.kernel)
     usable = (kernel.cores if kernel is not None else 0) or cores
     busy = min(busy, usable) if busy is not None and usable else busy  # the CPU time of a short run, or of others, is inaccurate
-    itemsize = (kernel.itemsize if kernel is not None else 0) or ITEMSIZE.get(run.experiment.dtype, 4)
-    matrix = (run.padded or run.n) ** 2 * itemsize
+    converted = kernel.itemsize if kernel is not None else 0
+    matrix = (run.padded or run.n) ** 2 * (converted or ITEMSIZE.get(run.experiment.dtype, 4))
     caches = machine.caches if machine is not None else ()
     fitting = (cache.level for cache in caches if matrix <= ROOM * cache.bytes)
     level = next(fitting, MEMORY) if caches and matrix else None
     limits = model.measured.get(run.device)
     limit = next((one for one in limits.levels if one.level == level), None) if limits is not None else None
     worked = usage.each if usage is not None and usage.each else (run.seconds or 0.0) * (busy or 0.0)
-    each, scalar = per_cycle(run.relaxations, worked, clock), kernel is not None and kernel.scalar
-    return CpuFacts(cores, busy, clock, each, matrix, level, caches, limit, scalar)
+    each = per_cycle(run.relaxations, worked, clock)
+    return CpuFacts(cores, busy, clock, each, matrix, level, caches, limit, converted, down_columns(run))
+
+
+def down_columns(run: Run) -> bool:
+    """Return whether each inner loop of the recorded source updates the cells of a column; those of a row are contiguous."""
+    loops = [loop for one in run.source for loop in _LOOP.findall("\n".join(one.lines))]
+    return bool(loops) and all(
+        re.search(rf"\b{name}\b", row) and not re.search(rf"\b{name}\b", column) for name, row, column in loops
+    )
 
 
 def per_cycle(relaxations: int, worked: float, clock_mhz: float | None) -> float | None:
@@ -124,10 +136,12 @@ def vectors(loop: CpuLoop) -> str:
 
 
 def scalar_reason(loop: CpuLoop | None) -> str:
-    """Explain code without vector instructions; without a loop, it is a library's."""
+    """Explain code without vector instructions."""
     if loop is None or not loop.skipped:
         return "each instruction does one relaxation; a vector instruction does several"
-    return f"the vector loop, {loop.skipped} relaxations per instruction, is skipped because its check for overlapping rows fails"
+    return (
+        f"the compiler cannot prove that rows k and i differ, so the scalar loop runs, not that of {loop.skipped} per instruction"
+    )
 
 
 def describe_cpu(facts: CpuFacts, loop: CpuLoop | None) -> str:
@@ -142,7 +156,8 @@ def describe_cpu(facts: CpuFacts, loop: CpuLoop | None) -> str:
         parts.append(vectors(loop))
     if facts.matrix and facts.level is not None:
         verb = "does not fit in any cache" if facts.level == MEMORY else f"fits in {level_with_article(facts.level)}"
-        parts.append(f"its matrix of {units.scaled(facts.matrix, 'B')} {verb}")
+        width = f", {facts.converted} bytes per value," * bool(facts.converted)
+        parts.append(f"its matrix of {units.memory(facts.matrix)}{width} {verb}")
     return "; ".join(parts)
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from fwtui.analysis.bottleneck import OWNER, UNKNOWN, Bottleneck, counters_of
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, compare, other_name
-from fwtui.analysis.cpu import cpu_facts, describe_cpu
+from fwtui.analysis.cpu import CACHE_LINE, cpu_facts, describe_cpu
 from fwtui.analysis.disturbances import timers_distort
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.phase_table import TIMERS, UNMEASURED, phase_rows, slowest_line
@@ -75,6 +75,8 @@ def explain(entrant: ComparedRun, baseline: ComparedRun | None) -> Explanation:
         return Explanation()
     lines = phase_rows(model, run)
     slowest = slowest_line(lines)
+    if run.backend == "cpu" and slowest is not None and slowest.limiter.because == TIMERS:
+        slowest, lines = lines[-1], lines[-1:]  # of all phases
     limiter = slowest.limiter if slowest is not None else None
     missing = ""
     if limiter is not None and limiter.what == UNKNOWN:
@@ -150,6 +152,13 @@ def _quantities(entrant: ComparedRun, baseline: ComparedRun) -> Iterator[tuple[f
         amounts = [units.scaled(one.device_bytes, "B") for one in (base, run)] if sizes[0] == sizes[1] else []
         often = f"{_count(gain)}x {'fewer' if gain > 1 else 'more'} bytes requested"
         yield gain, f"{often}{': ' * bool(amounts)}{' -> '.join(amounts)}"
+    there, here = (cpu_facts(one.model, one.run) for one in (baseline, entrant))
+    if there is not None and here is not None and there.down_columns != here.down_columns and base.source and run.source:
+        cells = CACHE_LINE / sizes[1]  # of a row in one cache line
+        if there.down_columns:
+            yield cells, "its inner loop goes along a row, whose cells share cache lines, not down a column"
+        else:
+            yield 1 / cells, "its inner loop goes down a column, so each load touches another cache line"
     theirs, ours = (_counted(one) for one in (baseline, entrant))
     for what, (text, unit) in COUNTED.items():
         if not (theirs[what] and ours[what]) or (what == "loop" and theirs["instructions"] and ours["instructions"]):

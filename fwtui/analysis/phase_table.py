@@ -37,6 +37,7 @@ from fwtui.analysis.limits import limit_of
 from fwtui.analysis.rank_timing import LATE, link_bandwidth, whole_percent
 from fwtui.analysis.warps import ISSUE, PIPE, issue_rate, issue_slots, main_samples, samples_of
 from fwtui.common import units
+from fwtui.stream.events import CpuLoop
 from fwtui.stream.model import Evidence, Model
 from fwtui.stream.quantity import GPM
 from fwtui.stream.run import BROADCAST, WAIT, PhaseTime, Run, of_phase
@@ -46,6 +47,7 @@ PEAK_ERROR = 0.05  # relative error of a measured peak rate: a share may exceed 
 MIN_COMBINED_SHARE = 0.8  # two roofs that add up to this share of the time explain a kernel that alternates between them
 MAX_IDLE_RATE = 1.0  # instructions of the inner loop per cycle; below this rate a core mostly waits or executes other code
 MIN_ISSUE_RATE = 3.0  # instructions of the inner loop per cycle; a core above this rate mostly issues them
+MAX_USED = 0.95  # share of the cores; fewer are its busy cores
 MIN_RUN_SHARE = 0.8  # telemetry of the whole run represents a phase that takes at least this share of it
 LAUNCH_SECONDS = 3e-6  # approximate time to launch an empty kernel on current GPUs
 LAUNCH_SHARE = 0.5  # share of a phase's time above which launch overhead is its bottleneck
@@ -71,7 +73,7 @@ class Roofs(NamedTuple):
     float_minimum: float | None = None  # relaxations a second by a CPU's minimum of float32, if another form is faster
 
 
-LAUNCHES, SCALAR = "launch overhead", "not vectorised"
+LAUNCHES, SCALAR, STRIDED = "launch overhead", "not vectorised", "strided access"
 OUTSIDE = "latency or other code"  # bottleneck of a phase whose inner loop issues few instructions
 MODEL, SHEET = "model", "model, data sheet"  # origins of numbers
 UNMEASURED = "the peak rates of this device are not measured"
@@ -165,7 +167,12 @@ def _lines(model: Model, run: Run) -> tuple[PhaseRow, ...]:
         slowest = max(lines, key=lambda line: line.seconds)
         share = units.percent(slowest.seconds / total.seconds if total.seconds else None)
         memory = sum(line.memory_seconds or 0.0 for line in lines) or total.memory_seconds
-        lines.append(total._replace(limiter=Bottleneck(f"mostly {slowest.title}", share), memory_seconds=memory))
+        limiter = Bottleneck(f"mostly {slowest.title}", share)
+        if facts is not None and timers_distort(run) and run.seconds:
+            # the repetitions without timers show the bottleneck of all phases together, with the loop of the longest one
+            whole = total._replace(seconds=run.seconds, launches=0)
+            limiter = _by_cpu(run, roofs, whole, facts, of_phase(run.loops, slowest.key))
+        lines.append(total._replace(limiter=limiter, memory_seconds=memory))
     return tuple(lines)
 
 
@@ -183,11 +190,15 @@ def _line(run: Run, roofs: Roofs, phase: PhaseTime, evidence: Evidence | None, f
     roofline = memory_seconds, compute_seconds, shared_seconds
     line = PhaseRow(key, title, launches, relaxations, moved, seconds, *roofline, Bottleneck(UNKNOWN, ""))
     if facts is not None and not run.ranks and seconds > 0:
-        return line._replace(limiter=_by_cpu(run, roofs, line, phase_facts(facts, phase)))
-    of_phase = evidence if share >= MIN_RUN_SHARE else None
-    dram, _ = dram_share(run, of_phase, (key, seconds))
+        limiter = Bottleneck(UNKNOWN, TIMERS)
+        if share == 1.0 or not timers_distort(run):  # an only phase is the run, also without timers
+            measured = line._replace(seconds=run.seconds) if share == 1.0 and run.seconds else line
+            limiter = _by_cpu(run, roofs, measured, phase_facts(facts, phase), of_phase(run.loops, key))
+        return line._replace(limiter=limiter)
+    readings = evidence if share >= MIN_RUN_SHARE else None
+    dram, _ = dram_share(run, readings, (key, seconds))
     measured = dram * seconds if dram is not None else memory_seconds
-    return line._replace(limiter=_limiter(run, roofs, line, of_phase), memory_seconds=measured)
+    return line._replace(limiter=_limiter(run, roofs, line, readings), memory_seconds=measured)
 
 
 def _wavefronts(run: Run, phase: str, roofs: Roofs) -> float | None:
@@ -303,24 +314,21 @@ def _shares(compute_share: float | None, share_of: str = "") -> list[str]:
     return ["this run exceeds the measured peak rate; rerun `fwtui doctor --measure`"]
 
 
-def _by_cpu(run: Run, roofs: Roofs, line: PhaseRow, facts: CpuFacts) -> Bottleneck:
-    """Return the bottleneck of a phase on a CPU.
+def _by_cpu(run: Run, roofs: Roofs, line: PhaseRow, facts: CpuFacts, loop: CpuLoop | None) -> Bottleneck:
+    """Return the bottleneck of a phase on a CPU with that inner loop, or of all phases.
 
     Tested in order: too few tiles, instruction issue, the memory that holds the matrix, scalar code, both roofs, an idle loop.
     """
-    loop, bandwidth = of_phase(run.loops, line.key), facts.bytes_per_second
+    bandwidth = facts.bytes_per_second
     tiles, cores = tiles_per_launch(run, line), facts.cores
     if tiles is not None and cores and round(tiles) < cores and run.experiment.options.get("cores", 1):
         return Bottleneck("too few tiles", f"{units.counted(round(tiles), 'tile')}, {cores} cores")
-    if timers_distort(run):
-        scalar = facts.scalar or (loop is not None and loop.lanes == 1)
-        return Bottleneck(SCALAR, scalar_reason(loop)) if scalar else Bottleneck(UNKNOWN, TIMERS)
     if bandwidth is None and "bandwidth" not in roofs.noisy:
         bandwidth = roofs.bytes_per_second
     seconds = _over(line.device_bytes, bandwidth)
     memory_share = seconds / line.seconds if seconds else None
     compute_share = line.compute_seconds / facts.used / line.seconds if line.compute_seconds else None
-    share_of = "the peak rate of its busy cores" if facts.few else ""
+    share_of = "the peak rate of its busy cores" if facts.used < MAX_USED else ""
     if compute_share is not None and BOTTLENECK_SHARE <= compute_share <= 1 + PEAK_ERROR:
         return Bottleneck(ISSUE, f"{_of_peak(compute_share, share_of)}{' (noisy)' * ('peak rate' in roofs.noisy)}")
     if memory_share is not None and BOTTLENECK_SHARE <= memory_share <= 1:
@@ -332,16 +340,21 @@ def _by_cpu(run: Run, roofs: Roofs, line: PhaseRow, facts: CpuFacts) -> Bottlene
             peak = share_of.replace("peak", "float32 peak") or "the measured peak rate of float32"
             float_peak = _of_peak(float_share * faster, peak)
             return Bottleneck(ISSUE, f"{float_peak}; a {roofs.form.rpartition(', ')[2]} would do {units.gain(faster)} as many")
-    if facts.scalar or (loop is not None and loop.lanes == 1):
-        return Bottleneck(SCALAR, scalar_reason(loop))
     rate = facts.instructions_a_cycle(loop, facts.each)
+    idle = rate is not None and rate < MAX_IDLE_RATE
+    few = f"the inner loop issues only {units.digits(rate)} instructions per cycle" if rate is not None and idle else ""
+    if facts.down_columns and (idle or rate is None):
+        return Bottleneck(
+            STRIDED, "the inner loop goes down a column, so each load touches another cache line", more=few and f"; {few}"
+        )
+    if loop is not None and loop.lanes == 1 and not idle:
+        return Bottleneck(SCALAR, scalar_reason(loop))
     if rate is not None and rate >= MIN_ISSUE_RATE:
         return Bottleneck(ISSUE, f"the inner loop issues {rate:.1f} instructions per cycle")
     if compute_share is not None and memory_share is not None and MIN_COMBINED_SHARE <= compute_share + memory_share <= 1:
         both = f"{_of_peak(compute_share, share_of)} and {whole_percent(memory_share)} of the bandwidth, alternating"
         return Bottleneck(f"{ISSUE} and {roofs.memory}", both)
-    if rate is not None and rate < MAX_IDLE_RATE and compute_share is not None:
-        few = f"the inner loop issues only {units.digits(rate)} instructions per cycle"
+    if idle and loop is not None and (compute_share is not None or loop.lanes == 1):
         return Bottleneck(OUTSIDE, f"{few}; copies, stores and barriers are outside it")
     return _unknown(roofs, memory_share, compute_share, share_of)
 
@@ -351,7 +364,7 @@ def _in_l2(run: Run, roofs: Roofs, dram: float) -> str:
     matrix = run.padded**2 * ITEMSIZE.get(run.experiment.dtype, 4)
     if dram >= MAX_IDLE_SHARE or not roofs.l2_bytes or not 0 < matrix <= roofs.l2_bytes:
         return ""
-    sizes = units.scaled(matrix, "B"), units.scaled(roofs.l2_bytes, "B")
+    sizes = units.memory(matrix), units.memory(roofs.l2_bytes)
     return f" because the matrix of {sizes[0]} fits in the L2 cache of {sizes[1]}"
 
 

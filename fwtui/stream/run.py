@@ -48,7 +48,7 @@ GATHERED = {events.Stage: "stages", events.Sample: "samples", events.Round: "rou
 GATHERED |= {events.Plan: "plan", events.Source: "source", events.RankPhases: "rank_phases"}
 BY_OP = {events.Counters: "counted", events.WarpSamples: "warps", events.CpuLoop: "loops"}
 # fields of an old run that are only in the session file
-DETAILS = {**dict.fromkeys(("samples", "rounds", "plan", "source", "code"), ()), "heat": b"", "stage_since": 0.0, "ordered": None}
+DETAILS = {**dict.fromkeys(("samples", "rounds", "plan", "code"), ()), "heat": b"", "stage_since": 0.0, "ordered": None}
 
 
 def of_phase(by_op: Iterable[OfOp], phase: str) -> OfOp | None:

@@ -345,7 +345,6 @@ class Kernel:
     max_n: int = 1 << 16
     matrices: int = 1  # working matrices in memory, without the input copy
     itemsize: int = 0  # bytes of its values, if it does not compute in the requested data type
-    scalar: bool = False  # True for a library's loop without vector instructions
     cores: int = 0  # CPU cores that it uses at most; 0: all
     host_bytes: int = 0  # host memory per cell, without its matrices
     compiles: bool = True  # False if the first launch compiles nothing

@@ -159,5 +159,5 @@ def test_a_share_names_its_whole_and_no_bottleneck_has_more_than_all_of_it(path:
                 before = text[: text.index(f"{number} %")].rstrip()
                 assert after.strip().startswith(WHOLES) or before.endswith(NAMED_BEFORE), text
                 assert one.limiter.what == UNKNOWN or float(number) <= 100 * (1 + PEAK_ERROR), text
-            if timers_distort(run):
+            if timers_distort(run) and not (run.backend == "cpu" and len(run.phases) == 1):  # such a phase has the median time
                 assert one.limiter.what != LAUNCHES and "peak rate" not in text, "the timers made these times"

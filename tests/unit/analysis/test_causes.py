@@ -38,6 +38,7 @@ def run_of(**given: Any) -> Model:
         *(events.Telemetry(t=2.2 + place / 20, **given.get("read", {})) for place in range(8)),
         events.Stage(name="clean", seconds=2.0, **{**run, "t": 3.0}),
         events.Counters(op="rest", values={**FINE, **given.get("counters", {})}, **run),
+        *given.get("told", ()),
         *([events.WarpSamples(op="rest", **run, **given["sampled"])] if "sampled" in given else []),
     ]
     copies: dict[str, float] = dict.fromkeys(("load", "unload"), given.get("copy", 0.001))
@@ -57,6 +58,13 @@ def waits(reason: str, share: int) -> dict[str, Any]:
     return {"sampled": {"reasons": {reason: share, "selected": 100 - share}}}
 
 
+def column_order(inner: str, outer: str) -> events.Source:
+    """Return the source of a kernel with these variables of its two inner loops."""
+    loops = (f"for {outer} in range(n):", f"    for {inner} in range(n):", "        d[i, j] = min(d[i, j], d[i, k] + d[k, j])")
+    return events.Source(t=3.0, run=1, file="mine.py", first=1, lines=loops)
+
+
+PLAIN = events.CpuLoop(t=3.0, run=1, op="relax", lanes=1, item_bits=32, relaxations=1, mix={"vaddss": 1, "vminss": 1, "jne": 1})
 WAITS = {  # reason, percentages of samples with and without the cause, speedup without it, rung
     "long scoreboard": ("long_scoreboard", 41, 30, "1.43x", "katz-kider"),
     "LG throttle": ("lg_throttle", 12, 5, "1.14x", "blocked-vector"),
@@ -136,10 +144,13 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {  # what trigger
         "took the time of one; see `blocked-vector`"),
     "copies": ({"copy": 0.02, "kernel": "katz-kider"}, {"copy": 0.002, "kernel": "katz-kider"},
         "the kernel takes 10.0 ms, and 50.0 ms with the copies of the matrix, which --memory pinned shortens; see `naive`"),
+    "stride": ({"backend": "cpu", "told": (column_order("i", "j"),)}, {"backend": "cpu", "told": (column_order("j", "i"),)},
+        "the inner loop goes down a column, so each load touches another cache line: swap it with the loop over rows; see "
+        "`serial`"),
     "cores": ({"backend": "cpu", "read": {"cpu_utilisation": 0.0625}}, {"backend": "cpu", "read": {"cpu_utilisation": 0.9}},
         "1.0 of 16 cores were busy; at most 16.0x if all of them were; see `tiled-cpu`"),
-    "vectors": ({"backend": "cpu", "seconds": 1.0, "read": {"cpu_utilisation": 0.9, "cpu_clock_mhz": 3000.0}},
-        {"backend": "cpu", "seconds": 0.01, "read": {"cpu_utilisation": 0.9, "cpu_clock_mhz": 3000.0}},
+    "vectors": ({"backend": "cpu", "told": (PLAIN,), "seconds": 1.0, "read": {"cpu_utilisation": 0.9, "cpu_clock_mhz": 3000.0}},
+        {"backend": "cpu", "seconds": 1.0, "read": {"cpu_utilisation": 0.9, "cpu_clock_mhz": 3000.0}},
         "0.025 relaxations per cycle on each busy core: each instruction does one relaxation; a vector instruction does "
         "several; see `tiled-cpu`"),
 }  # fmt: skip

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.disturbances import instrumentation
 from fwtui.analysis.explanation import LIMITS, explain
-from fwtui.analysis.phase_table import roofs_of
+from fwtui.analysis.phase_table import phase_rows, roofs_of
 from fwtui.analysis.report import result
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import events
@@ -78,7 +78,7 @@ CASES: dict[str, tuple[Model, str]] = {
     "cache": (modelled(0.75, LOOP), "the L3 cache: 80 % of its bandwidth."),
     "memory": (modelled(40.0, LOOP, n=3000), "memory: 81 % of its bandwidth."),
     "noisy bandwidth": (modelled(0.75, SCALAR, limits=NOISY), "not vectorised: each instruction does one relaxation"),
-    "library": (modelled(2.0, kernel="scipy", each_bytes=0), "not vectorised: each instruction does one"),
+    "library": (modelled(2.0, kernel="scipy", each_bytes=0), "unknown: compute 5 % of the peak rate of its busy cores."),
     "in turn": (
         modelled(0.22, LOOP, each_bytes=2),
         "instruction issue and the L3 cache: 45 % of the peak rate of its busy cores and 45 % of the bandwidth, alternating.",
@@ -86,7 +86,7 @@ CASES: dict[str, tuple[Model, str]] = {
     "waiting": (modelled(2.0, LOOP), "latency or other code: the inner loop issues only 0.03 instructions per cycle; copies, "),
     "skipped": (
         modelled(2.0, replace(SCALAR, skipped=8)),
-        "not vectorised: the vector loop, 8 relaxations per instruction, is skipped because its check for overlapping rows ",
+        "not vectorised: the compiler cannot prove that rows k and i differ, so the scalar loop runs, not that of 8 per ",
     ),
     "tiles": (modelled(2.0, kernel="tiled-cpu", tile=500), "too few tiles: 0 tiles, 8 cores."),
 }
@@ -102,7 +102,7 @@ def test_the_facts_of_a_run_follow_its_reason() -> None:
     model = modelled(0.125, LOOP, each_bytes=0)
     assert why(model).endswith(
         "3.20 relaxations per cycle on each busy core, 1.0 of 8 cores busy; 16 relaxations per instruction (512 bits); "
-        "its matrix of 4.00 MB fits in the L3 cache."
+        "its matrix of 3.81 MiB fits in the L3 cache."
     )
     told = result(model, model.runs[1])["cpu"]
     assert (told["busy_cores"], told["cores"], told["held_by"], told["bytes_per_second"]) == (1.0, 8, "L3 cache", 1e11)
@@ -143,6 +143,19 @@ def test_absurd_facts_and_no_limits_harm_nothing() -> None:
         absurd = replace(LOOP, lanes=256, relaxations=1, mix={"a": 2**60})
         model = modelled(1e-9, absurd, busy=busy, n=2**17)
         assert why(model) and result(model, model.runs[1])["cpu"]
+
+
+def test_phases_that_timers_lengthen_leave_the_bottleneck_to_the_whole_run() -> None:
+    parts = [
+        events.Part(phase=key, seconds=0.1, launches=9, relaxations=10**9 // 2, device_bytes=0) for key in ("panels", "rest")
+    ]
+    use = events.CpuUse(t=2.0, run=1, busy=8.0, usable=8, clock_mhz=MHZ)
+    *before, done = run_events(
+        Experiment(kernel="mine", n=1000, dtype="int32"), use, backend="cpu", parts=parts, passes=[0.0156] * 12
+    )
+    model = model_of([header(machine=MACHINE), MEASURED, *before, replace(done, instrumentation=0.1844)])
+    assert "unknown: timer overhead above 10 % of the median time" in str(phase_rows(model, model.runs[1])[0].limiter)
+    assert why(model).startswith("Bottleneck: instruction issue: 80 % of the measured peak rate. ")
 
 
 def test_a_kernel_of_one_thread_has_one_busy_core_and_no_timer_overhead() -> None:

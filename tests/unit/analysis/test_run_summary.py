@@ -133,7 +133,9 @@ def test_other_work_is_named_only_far_below_the_peak_rate(share: float, said: bo
     assert bool(explain(ComparedRun(model, model.runs[1]), None).busy_with) == said
 
 
-@pytest.mark.parametrize(("l2", "why_idle"), [(60_000_000, "matrix of 4.19 MB fits in the L2 cache of 60.0 MB"), (4_000_000, "")])
+@pytest.mark.parametrize(
+    ("l2", "why_idle"), [(60_000_000, "matrix of 4.00 MiB fits in the L2 cache of 57.2 MiB"), (4_000_000, "")]
+)
 def test_idle_memory_is_explained_where_the_matrix_fits_in_the_cache(l2: int, why_idle: str) -> None:
     readings = [events.Telemetry(t=1.5 + part, dram_utilisation=0.001) for part in (0.4, 0.6, 0.8)]
     first = ran(1, "naive", 0.08, 16_000)
