@@ -237,8 +237,12 @@ Process = TypeVar("Process", bound=ChildProcess)
 class Supervised(Generic[Process]):
     """A child process that is replaced after its end; `start_error` is the reason why prepare() could not start it."""
 
-    def __init__(self, start: Callable[[], Process]):
-        self._start = start
+    start: Callable[[], Process]
+
+    def __init__(self, start: Callable[[], Process] | None = None):
+        """`start` may be set later, before the first use, and replaced while no process runs."""
+        if start is not None:
+            self.start = start
         self.child: Process | None = None
         self.start_error = ""
 
@@ -246,7 +250,7 @@ class Supervised(Generic[Process]):
         """Return the process, started unless it runs. Raises OSError."""
         if self.child is None or self.child.exit_code is not None:
             self.close()
-            self.child = self._start()
+            self.child = self.start()
         return self.child
 
     def prepare(self) -> None:

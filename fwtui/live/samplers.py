@@ -93,9 +93,9 @@ class WarpSampling(SupervisedEvents):
         self._cancelled = False
         self._again = False
 
-    def prepare_for(self, request: RunRequest) -> None:
+    def prepare_for(self, request: Work) -> None:
         """Start the process for the coming run; it imports during the run."""
-        if self._suits(request) and self._permitted():
+        if isinstance(request, RunRequest) and self._suits(request) and self._permitted():
             self.prepare()
 
     def open(self, model: Model, request: Work | None) -> None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
@@ -74,7 +75,7 @@ class Live:
         self.ended: Recorder | None = None  # the last recording that ended before this session
         self.sinks: list[Sink] = []
         self._start_module, self._start_job = child or EventModule, job
-        self.worker = SupervisedEvents(self._start_worker)
+        self.worker = SupervisedEvents()
         self._worker_kind = "", ""  # real or simulator, and its ranks' devices
         self._worker_failed = False  # the worker may be about to end
         self.sampling = Sampling(self._start_child, telemetry_hz, DeviceId.parse(device).on("cuda"), identify)
@@ -128,15 +129,12 @@ class Live:
             self.send_limits(device)
         run, self._next_run = self._next_run, self._next_run + 1
         self.experiments[run] = sharing(experiment, self.experiments.get(run - 1))
-        self._queued = requests.RunRequest(run, experiment, brief, path_of(experiment.kernel), self.record_source)
-        self._start_queued()
+        request = requests.RunRequest(run, experiment, brief, path_of(experiment.kernel), self.record_source)
+        if self._request is None:
+            self._send_request(request, device, experiment.devices)
+        else:
+            self._queued = request
         return run
-
-    def _start_queued(self) -> None:
-        if self._queued is not None and self._request is None:
-            request, self._queued = self._queued, None
-            self._send_request(request, request.experiment.runs_on, request.experiment.devices)
-            self.warp_sampling.prepare_for(request)
 
     def send_limits(self, device: DeviceId) -> bool:
         """Send this device's cached peak rates, if any; return True if the model has them."""
@@ -224,6 +222,7 @@ class Live:
             raise
         for supervised in self._supervised:  # their clock starts at another time
             supervised.close()
+        self._worker_kind = "", ""  # the next worker starts with the new clock
         self.origin = time.monotonic() - session.model.t - PAUSE
         self._limited.clear()
         self.keeper.discard()
@@ -269,8 +268,10 @@ class Live:
         if self.worker.child is not None and self.worker.child.workers:
             self.sampling.measures(self.worker.child.workers)
         self._watch_worker()
-        with suppress(StartError):  # the next run reports it
-            self._start_queued()
+        if self._request is None and self._queued is not None:
+            request, self._queued = self._queued, None
+            with suppress(StartError):  # the next run reports it
+                self._send_request(request, request.experiment.runs_on, request.experiment.devices)
         for event in filter(None, (self.sampling.died(self.now), self.warp_sampling.over())):
             self.emit(msgspec.structs.replace(event, t=self.now))
         return count
@@ -324,22 +325,21 @@ class Live:
                 raise Refused(f"run {run} is still running; cancel it or wait for its end")
 
     def _send_request(self, request: requests.Work, device: DeviceId, devices: str = "") -> None:
+        """Send the request to the worker of its device, or to ranks on `devices`; start another one if necessary."""
         kind = "simulator" if device.simulated else "real", devices
         if self._worker_failed or self._worker_kind != kind:
             self.worker.close(grace=0.5)
-            self._worker_kind = kind
+            self._worker_kind, self._worker_failed, environment = kind, False, worker_environment(kind[0])
+            if devices:
+                timeout = float(settings.load().text("rank_timeout"))
+                self.worker.start = partial(self._start_job, devices, timeout, self.origin, environment)
+            else:
+                self.worker.start = partial(self._start_module, "fwtui.measure.worker", [], self.origin, environment)
         worker = self.worker.running()
         self._request, self._kill_at = request, None
         worker.send(request)
         enforce_limits(worker, request, lambda: self._request is request)
-
-    def _start_worker(self) -> EventChild:
-        self._worker_failed = False
-        kind, devices = self._worker_kind
-        if devices:
-            timeout = float(settings.load().text("rank_timeout"))
-            return self._start_job(devices, timeout, self.origin, worker_environment(kind))
-        return self._start_module("fwtui.measure.worker", [], self.origin, worker_environment(kind))
+        self.warp_sampling.prepare_for(request)
 
     def _start_child(self, module: str, arguments: Sequence[str], environment: Mapping[str, str] | None) -> EventChild:
         return self._start_module(module, arguments, self.origin, environment)
@@ -387,7 +387,7 @@ class Live:
             worker.kill()
         if (worker := self.worker.dead()) is None:
             return
-        request, self._request = self._request, None
+        request, self._request, self._worker_failed = self._request, None, False
         run = request.run if isinstance(request, requests.RunRequest) else None
         if self._kill_at is not None:
             killed = f"killed, because its current step did not end within {self._cancel_grace:g} s"
@@ -401,10 +401,9 @@ class Live:
             if run is None:
                 self._send_end(request, worker.death)
         self._kill_at = None
-        _, devices = self._worker_kind
-        if isinstance(request, requests.RunRequest) and not devices:  # the next run then finds another worker ready
+        if isinstance(request, requests.RunRequest) and not request.experiment.devices:
             device = request.experiment.runs_on
-            with suppress(StartError):  # the next run reports it
+            with suppress(StartError):  # the next run finds a worker ready, or reports the error
                 self.worker.running().send(requests.PrepareRequest(device.backend, device.index))
 
     def _send_end(self, request: requests.Work | None, why: str) -> None:
