@@ -35,7 +35,7 @@ from fwtui.live.session import Live
 from fwtui.live.watch_events import NOTE, VERDICT, CheckEnd, CheckStart, Report, Superseded, WatchUpdate, parse_architecture
 from fwtui.live.watch_loop import DEFAULT_N, Benchmarks, WatchLoop, WatchRequest, resolve_watch_request
 from fwtui.machine.device_choice import settle_here
-from fwtui.stream.kernel_tests import Finding, repeated, repeated_text
+from fwtui.stream.kernel_tests import Finding, repeated, repeated_text, verdict
 from fwtui_kernels.own import source_of
 
 VERDICTS = {None: "NOT TESTED", True: "RIGHT", False: "NOT RIGHT"}
@@ -127,7 +127,9 @@ def _show(update: WatchUpdate, request: WatchRequest, updates_of_save: Sequence[
         case Report(about, sentence) if about == NOTE:
             print_message(sentence)
             return
-        case Report(finding=found) if found in repeated(findings) or (first is not None and found == first and not first.n):
+        case Report(_, sentence, found) if found in repeated(findings) or (
+            found and not found.n and sentence == verdict(findings)
+        ):
             return
         case Report(about, sentence) if about == VERDICT and first is not None and first.n and sentence == first.sentence:
             lines = folded([f"{VERDICTS[False]}: {'; '.join(filter(None, (first.case, repeated_text(findings))))}"])

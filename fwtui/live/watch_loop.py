@@ -323,13 +323,11 @@ class WatchLoop:
         sentence, right = verdict(findings), _right(findings)
         if right and seconds is not None:
             self._last = TimedSave(number, seconds)
+        if compiled and (right or not _has_outcome(findings)):  # lines on a wrong kernel would hide its first mistake
+            yield from derived_reports(self._checks.compiled(stop, listing=True), request.capability)
         yield CheckEnd(sentence, right, _has_outcome(findings), seconds if right else None)
         if not once:  # the slow start must not delay the next save
             self._checks.prepare()
-        if compiled:
-            yield from derived_reports(self._checks.compiled(stop, listing=True), request.capability)
-            if not once:
-                self._checks.prepare()
         if not _launched(findings):
             return
         with suppress(Refused):  # the test run has already reported it
@@ -361,7 +359,7 @@ class WatchLoop:
                 yield Report(NOTE, f"n = {request.n} is skipped: {limits}")
         for finding in findings:
             about = NOTE if finding.outcome == PRINTED else PLAN if finding.case in (PLANNING, LOADING) else CASE
-            right = None if finding.outcome in (UNRELIABLE, PRINTED) else finding.fine
+            right = None if finding.outcome in (UNRELIABLE, PRINTED, LEFT_OUT) else finding.fine
             yield Report(about, finding.sentence, finding, right=right)
 
     def _timed(self, last: TimedSave | None, parent: str, stop: Event) -> Iterator[Report]:

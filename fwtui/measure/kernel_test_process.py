@@ -176,7 +176,7 @@ class KernelTest:
         """Report mistakes of the plan. A wrong plan may still run, and the outcome of a run is more specific."""
         complaints = check_plan(kernel)
         if not complaints:
-            sentence = "the plan does every relaxation once, and its steps do not race"
+            sentence = "the plan does every relaxation once, and its launches do not race (threads within one: not checked here)"
             self._emit(Finding(case=PLANNING, outcome=RIGHT, sentence=sentence, phases=self._phases(kernel)))
         for sentence in complaints:
             self._emit(Finding(case=PLANNING, outcome=WRONG, sentence=f"the plan is wrong: {sentence}"))
@@ -288,7 +288,7 @@ class KernelTest:
             names = step_names(kernel, plan)
             first, last = names[difference.earliest], names[difference.step]
             began = f"in {last}" if difference.earliest == difference.step else f"between {first} and {last}"
-            at = f", {describe_rect(where.block)}" if where.block is not None else ""
+            at = f", where the first wrong cells are in {describe_rect(where.block)}" if where.block is not None else ""
             place += f"; it began {began} (step {difference.step + 1} of {len(plan)}){at}"
         return where, place if misuse or not where.cause else f"{place}: {where.cause}"
 

@@ -180,7 +180,9 @@ def test_a_kernel_is_judged_once(
         ended = lines.index("RIGHT: right in all 15 cases, up to n = 11")
         assert lines[0] == "mine.py, save 1" and lines[ended + 1 : ended + 3] == ["", "+ prompt 1 is done"]
         assert lines[ended + 3].startswith("prompt 2 of 5: Let one block of threads update one tile")
-        plan = lines.index("+ the plan does every relaxation once, and its steps do not race")
+        (plan,) = (
+            at for at, text in enumerate(lines) if text.startswith("+ the plan does every relaxation once, and its launches")
+        )
         assert plan in (1, 2) and lines[plan + 1] == "+ n = 1, one vertex: right"
         assert "watch mine.py` also checks" in fwtui(tmp_path, "run", "-k", "mine.py", "-n", "8", "--device", "simulator").stderr
     path.write_text(path.read_text().replace("distance[i, k] + distance[k, j]", "distance[i, k] + distance[j, k]"))

@@ -143,16 +143,19 @@ def test_reports_come_in_the_order_of_their_availability(path: Path) -> None:
     assert end.seconds == 0.001
 
 
-def test_instruction_facts_of_the_main_phase_follow_the_verdict(path: Path) -> None:
+def test_instruction_facts_of_the_main_phase_follow_the_verdict_unless_it_is_wrong(path: Path) -> None:
     code = Listing(mix={"LDS.128": 4, "FADD": 8, "FMNMX": 8}, relaxations=8, total=20)
     found = Compiled(tuple(replace(USED, op=op, phase=op, listing=code) for op in ("pivot", "rest")))
     told = judged(path, FakeTimes(), found)
-    after = next(place for place, one in enumerate(told) if isinstance(one, CheckEnd))
+    after = next(place for place, one in enumerate(told, 1) if isinstance(one, Report) and one.about == "verdict")
     assert sentences(told[after:]) == [
         "sm_90: rest: 2.50 instructions per relaxation of a thread, so a multiprocessor can issue at most 51.2 relaxations per "
         "cycle; 0.50 loads from shared memory per relaxation; 8 of 20 instructions are FADD, 8 FMNMX, 4 LDS.128 (derived from "
         "its instructions, not measured)"
     ]
+    assert isinstance(told[-1], CheckEnd), "a prompt to save again follows all reports"
+    told = judged(path, FakeTimes(), found, [Finding(case="n = 3", outcome="wrong", sentence="n = 3: wrong", n=3)])
+    assert sentences(told)[-1] == "n = 3: wrong"
 
 
 class SampledSession:
