@@ -12,6 +12,7 @@ from fwtui.stream.quantity import throttled
 from fwtui.stream.run import Run
 
 MAX_OTHER_SHARE = 0.1  # share of the run's cores that other work may use; an idle operating system uses a few percent
+MIN_SUM = 0.99  # share of the median time from which a lower sum of the phases needs no reason
 MAX_OVERHEAD = 0.1  # timer overhead / median time; above it, the phases differ from those of a timed repetition
 MAX_SLOWDOWN = 3.0  # an equally busy program leaves a run half of its cores; runs under load took up to 2.8x
 MARGIN = MAX_SLOWDOWN / 2  # runs under load took up to this factor longer than the share of cores left to them explains
@@ -101,14 +102,18 @@ def _excess_overhead(run: Run) -> float:
 
 
 def sum_notes(run: Run) -> tuple[str, ...]:
-    """Explain per-phase times that add up to more than the median time, in ever shorter texts; empty if they do not."""
+    """Explain per-phase times that do not add up to the median time, in a long and a short text.
+
+    Empty if the sum is the median time, or less by at most 1 %.
+    """
     total = sum(phase.seconds for phase in run.phases)
-    sums = units.duration(total)
-    if not run.seconds or total < run.seconds or sums == units.duration(run.seconds):
+    sums, median = units.duration(total), units.duration(run.seconds)
+    if not run.seconds or sums == median or MIN_SUM * run.seconds < total < run.seconds:
         return ()
+    if total < run.seconds:
+        return f"sum {sums}, from separate repetitions; median time {median}", f"sum {sums}, separate repetitions"
     overlap = f", and {'broadcasts' if run.ranks else 'phases'} without overlap" * (len(run.phases) > 1)
-    long = f"sum {sums}, with timers{overlap}; median time {units.duration(run.seconds)}"
-    return long, f"sum {sums}, timers included", f"sum {sums}"
+    return f"sum {sums}, with timers{overlap}; median time {median}", f"sum {sums}, timers included"
 
 
 def phase_times_warning(run: Run) -> str:
