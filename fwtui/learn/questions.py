@@ -133,13 +133,13 @@ def _limiter(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer
     per_block = -(-theory.threads // WARP)
     allowed = {key: blocks * per_block for key, blocks in estimate.limits.items()} if estimate is not None else {}
     keys = [key for key in dict.fromkeys((*ALWAYS_OFFERED, *theory.limiters)) if key in allowed]
-    parts = tuple(
-        AnswerBar(key, TITLES.get(key, key), allowed[key], f"allow {units.counted(allowed[key], 'warp')}") for key in keys
-    )
-    full, share = theory.warps == theory.max_warps, units.percent(theory.warps / theory.max_warps)
-    why = "not limited" if full else " and ".join(theory.limiters)
-    text = f"{why}: {theory.warps} of {theory.max_warps} warps, {share}"
-    return QuestionAnswer(text, None, ("warps",) if full else theory.limiters, parts)
+    parts = tuple(AnswerBar(k, TITLES.get(k, k), allowed[k], f"allow {units.counted(allowed[k], 'warp')}") for k in keys)
+    fit, share = f"{theory.warps} of {theory.max_warps} warps", units.percent(theory.warps / theory.max_warps)
+    if theory.warps < theory.max_warps:
+        return QuestionAnswer(f"{' and '.join(theory.limiters)}: {fit}, {share}", None, theory.limiters, parts)
+    enough = " and ".join(key for key in keys if key != "warps" and allowed[key] == theory.warps)
+    exact = f", with just enough {enough}" if enough else ""
+    return QuestionAnswer(f"Nothing limits it: {fit} can be resident{exact}", None, ("warps",), parts)
 
 
 def _limiter_choices(entrant: ComparedRun) -> tuple[GuessChoice, ...]:

@@ -86,7 +86,7 @@ async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp) ->
         assert "Which phase takes longest?" in text and pointed(lecture) == {"phases"}
         text = await at(pilot, 7, "exclamation_mark")
         assert "✓ remainder" in text and "remainder: 92.7 % of the time" in text
-        assert "not limited: 64 of 64 warps, 100 %" in await at(pilot, 8, "exclamation_mark")
+        assert "Nothing limits it: 64 of 64 warps can be resident" in await at(pilot, 8, "exclamation_mark")
         text = await at(pilot, 9, "exclamation_mark")
         assert "What would you try next?" in text and "Registers: they are faster" in text
         assert pointed(lecture) == {"HistoryTable"}
@@ -105,8 +105,22 @@ async def test_the_answer_to_a_question_is_hidden_until_it_is_revealed(lecture: 
         for presented, marker, giveaway in ((False, 3, "90.3 %"), (True, 6, "8.0"), (True, 7, "92.7 %")):
             before, asked = await at(pilot, marker - 1, *(["P"] if presented else [])), await at(pilot, marker)
             assert ("What" in asked or "How" in asked or "Which" in asked) and giveaway not in before + asked and "─ ?" in asked
+            assert all(
+                (text in asked) == (marker == 3) for text in ("± 0.0 %, 20 repetitions", "272 G relaxations/s · ? of peak")
+            )
             assert giveaway in await at(pilot, marker, "exclamation_mark") and not lecture.screen.query(".-pointed.-veiled")
             await pilot.press(*(["escape"] if presented else []))
+
+
+async def test_the_table_of_runs_and_the_chart_behind_a_guess_are_visible(lecture: FwtuiApp) -> None:
+    async with opened(lecture, size=(80, 24)) as pilot:
+        table = await at(pilot, 9, "P")
+        assert "katz-kider 4096 31.5 ms" in table and "naive 4096 253 ms" in table and "┗" in table
+        guessing = await at(pilot, 3, "i")
+        (meters,), box = lecture.screen_stack[-2].query(".-pointed"), lecture.screen.query_one("#box")
+        assert lecture.screen.styles.background.is_transparent and meters.region.bottom <= box.region.y + 1
+        assert "Your guess: What share of the peak bandwidth" in guessing
+        assert "Enter: show the answer; Esc: cancel" in guessing
 
 
 async def test_the_indicated_panel_is_scrolled_into_view_and_the_log_shows_the_marker(lecture: FwtuiApp) -> None:

@@ -42,6 +42,10 @@ class Card(NamedTuple):
     source: SourceExcerpt | str | None = None  # lines of the run's source; a text if they were not recorded
 
 
+class GuessScreen(PromptScreen):
+    """A field below the question and its panel, which stay visible."""
+
+
 class CueCard(TextPanel["Card | None"]):
     """A line above the transport; in a presentation, a card at the top, with the number of an answer in large digits."""
 
@@ -183,7 +187,8 @@ def take_guess(view: View, update: Callable[[], None]) -> tuple[PromptScreen, Ca
     """Return a dialog for a guess, and the function that takes the guess and shows the answer."""
     assert view.marker is not None and view.run is not None
     number, _, marker = view.marker
-    kind = cue_of(marker).kind
+    cue = cue_of(marker)
+    kind = cue.kind
     assert kind is not None
     choices = kind.choices(ComparedRun(view.model, view.run))
     offered = "   ".join(f"{place} {choice.text}" for place, choice in enumerate(choices, 1))
@@ -195,8 +200,8 @@ def take_guess(view: View, update: Callable[[], None]) -> tuple[PromptScreen, Ca
         update()
 
     offered = offered.replace("{", "{{").replace("}", "}}")
-    hint = f"{offered}{'. ' * bool(offered)}Enter shows the answer, {{key[dialog.close]}} does not"
-    return PromptScreen("Your guess", "", kind.hint or numbered(choices), hint, max_length=20), take
+    hint = f"{offered}{'. ' * bool(offered)}Enter: show the answer; {{key[dialog.close]}}: cancel"
+    return GuessScreen(f"Your guess: {cue.body}", "", kind.hint or numbered(choices), hint, max_length=20), take
 
 
 def _excerpt(view: View, cue: Cue) -> SourceExcerpt | str | None:

@@ -35,6 +35,7 @@ from fwtui.tui.widgets.matrix import MatrixPicture
 from fwtui.tui.widgets.run_labels import is_beginning
 from fwtui.tui.widgets.run_table import NEWEST, ORDERS, HistoryTable
 from fwtui.tui.widgets.run_text import BANDWIDTH, NARROW_LABELS, PEAK_RATE, THEORETICAL
+from fwtui.tui.widgets.text_panel import SHARES
 
 POINTED = {  # selectors of the panels that a marker can name; other names are classes on the Run panel
     "total": ".total, Figures",
@@ -48,7 +49,7 @@ MIN_RUNGS = 4  # rungs of a recording that ends on its ladder
 ANSWERED = "-answers"  # the class of a screen that shows the distance summary
 ALL = ("",)  # numbers of every line
 SPEED = {"Figures Large, .reason, .next, HistoryTable": None, "Figures Headline, .total, .phases": ALL}
-SHARE = {"Figures Headline, .total": ALL, ".reason, .next, HistoryTable": None}
+SHARE = {"Figures Headline, .total": (SHARES,), ".reason, .next, HistoryTable": None}
 # selectors of the panels that would give the answer away, by kind of question: hidden, or only the numbers of lines that begin so
 GIVEAWAYS: Mapping[str, Mapping[str, tuple[str, ...] | None]] = {
     **dict.fromkeys(("speedup", "seconds"), SPEED),
@@ -124,8 +125,8 @@ class SessionScreen(Frame):
     SessionScreen.-presenting RunPanel .check.-pointed, SessionScreen.-presenting RunPanel .outside.-pointed { display: block; }
     SessionScreen.-presenting TelemetryStrip.-pointed { display: block; max-height: 4; }
     SessionScreen.-presenting RunPanel #picture.-around { display: block; }
-    SessionScreen.-presenting #history.-around { height: 9; }
-    SessionScreen.-presenting.-flat #history.-around { height: 1fr; }
+    SessionScreen.-presenting #history.-around { height: auto; max-height: 9; border-bottom: none; }
+    SessionScreen.-presenting.-flat #history.-around { height: 1fr; max-height: 100%; }
     SessionScreen.-presenter.-tall MatrixPicture, SessionScreen.-presenter.-high MatrixPicture { width: 34; height: 18; }
     """
     AUTO_FOCUS = "HistoryTable"

@@ -18,8 +18,10 @@ Piece = str | Content | tuple[str, str]  # plain text, Content, or text with a s
 DEFAULT_WIDTH = 80
 MUTED = "dim"
 STRONG = "bold"
+SHARES = "? %"
 VEILED = "-veiled"  # the class of a widget that hides the answer to a question and keeps its space
 _BAR = re.compile("[▆━╸─]+")
+_SHARE = re.compile(r"(?<!± )(?<![\d.,])\d[\d.,]* %")
 _NUMBER = re.compile(r"\d[\d.,]*(?: [kMGT](?:B/s)?\b| [um]?s\b| %|x\b)?")
 
 
@@ -100,7 +102,8 @@ class TextPanel(Widget, Generic[Subject]):
         self.subject = subject
         self._lines: list[Content] = []
         self._width = -1
-        self.masked: tuple[str, ...] | None = None  # while veiled: beginnings of the lines without numbers; None: all blank
+        # while veiled: beginnings of the lines without numbers; SHARES: no percentages but ± ones; None: all blank
+        self.masked: tuple[str, ...] | None = None
         self._laid_out: tuple[int, int] | None = None  # width and number of lines at the last layout
 
     @property
@@ -138,7 +141,10 @@ class TextPanel(Widget, Generic[Subject]):
     def _veiled(self, row: Content) -> Content:
         if self.masked is None:
             return Content("")
-        return masked(row) if row.plain.strip().startswith(self.masked) else row
+        if row.plain.strip().startswith(self.masked):
+            return masked(row)
+        shares = SHARES in self.masked and _SHARE.search(row.plain)
+        return line((_SHARE.sub("?", row.plain), MUTED)) if shares else row
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         self._laid_out = width, len(self._drawn(width))

@@ -25,7 +25,10 @@ class TestQuestions:
 
     def test_the_limiting_resource_and_what_each_would_allow(self, model: Model) -> None:
         answer = KINDS["limiter"].answer(entrant(model, 8), None)
-        assert answer.right == ("warps",) and "not limited: 64 of 64 warps" in answer.text
+        assert (
+            answer.right == ("warps",)
+            and answer.text == "Nothing limits it: 64 of 64 warps can be resident, with just enough registers"
+        )
         allowed = {part.key: part.amount for part in answer.parts}
         assert allowed["registers"] == allowed["warps"] == 64 and allowed["shared memory"] > 64
         fewer = {"registers": 56, "blocks": 4, "warps": 32, "limiters": ("registers",)}
