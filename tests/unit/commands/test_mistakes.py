@@ -12,7 +12,7 @@ LONG = "9" * 5000
 GOLDEN = str(DATA / "golden-v1.fwt.jsonl")
 MISTAKES: list[tuple[list[str], str]] = [
     (["run", "--json", "-n", "0"], "n 0 is outside 1 to 262144"),
-    (["run", "-k", "serial,tiled-cpu", "-n", "8", "--tile", "48"], "tile 48 is not supported by tiled-cpu"),
+    (["run", "-k", "serial,tiled-cpu", "-n", "8", "--tile", "48", "--record", "r"], "tile 48 is not supported by tiled-cpu"),
     (["run", "--json", "-n", "64,x"], "'x' is not an integer"),
     (["run", "--json", "-k", "serial", "--threads", "64"], "serial has no option 'threads'"),
     (["run", "--json", "--telemetry-hz", "11"], "telemetry rate 11 Hz is neither 0 nor in 0.01 to 10 Hz"),

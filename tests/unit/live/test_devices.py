@@ -68,16 +68,15 @@ def test_all_and_auto_are_resolved_and_no_mpi_is_refused(pretend: Pretend, monke
         asked = device_choice.settle_here(Experiment(kernel="auto", devices="all"))
         assert (asked.kernel, asked.devices) == ("distributed", "0,1")
         assert device_choice.settle_here(Experiment(kernel="distributed", devices="1,0")).runs_on.index == 1
+    monkeypatch.setitem(sys.modules, "nccl", None)  # it is not installed
+    with pytest.raises(Refused, match=r"nccl4py is not installed; run: .*fwtui\[cluster\]"):
+        device_choice.settle_here(Experiment(kernel="distributed", devices="0,1"))
     with pytest.raises(NoGpu, match="GPU 2 of devices 0,2 was not found"):
         device_choice.settle_here(Experiment(kernel="distributed", devices="0,2"))
     pretend.gpus()
     with pytest.raises(NoGpu, match="no GPU found for devices all"):
         device_choice.settle_here(Experiment(kernel="auto", devices="all"))
     assert device_choice.settle_here(Experiment(kernel="auto", devices="cpu,cpu")).kernel == "distributed-cpu"
-    pretend.gpus(events.Device(t=0, name="a"), events.Device(t=0, name="b"))
-    monkeypatch.setitem(sys.modules, "nccl", None)  # it is not installed
-    with pytest.raises(Refused, match=r"nccl4py is not installed; run: .*fwtui\[cluster\]"):
-        device_choice.settle_here(Experiment(kernel="distributed", devices="0,1"))
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     with pytest.raises(Refused, match=r"mpi4py is not installed; run: .*fwtui\[cluster\]"):
         device_choice.settle_here(Experiment(kernel="auto", devices="cpu,cpu"))
