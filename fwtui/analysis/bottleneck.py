@@ -32,6 +32,7 @@ MAX_UNIT_DIFFERENCE = 0.1  # two units whose busy shares differ by at most this 
 MIN_INTEGER_SHARE = 0.93  # GPM reads higher than the profiler: its 90 % was 59 % there (naive, int16, H200)
 MAX_IDLE_SHARE = 0.1  # if DRAM is busy for a smaller share, caches serve nearly every request
 MIN_LATENCY_HIDING = 0.3  # achieved occupancy below which few warps are left to hide latency
+MAX_FILLED = 1.05  # share of the issue slots; a larger one shows that fewer warps were resident
 MAX_SLOT_ERROR = 1.25  # ratio of the issue slots that a rate needs to those that PC samples show filled
 LATENCY = "latency"
 UNKNOWN = "unknown"  # bottleneck without proof
@@ -110,7 +111,7 @@ def filled_slots(run: Run, samples: WarpSamples) -> tuple[float, float] | None:
     if one is None or not one.max_warps or not issued:
         return None
     warps = counters_of(run, samples.op).get("occupancy", one.warps / one.max_warps) * one.max_warps / SCHEDULERS
-    return (issued, warps) if issued * warps <= MAX_SLOT_ERROR else None
+    return (issued, warps) if issued * warps <= MAX_FILLED else None
 
 
 def by_samples(

@@ -16,7 +16,16 @@ from fwtui.analysis.bottleneck import COUNTERS, LATENCY, counters_of, reason_of
 from fwtui.analysis.cpu import cpu_facts, scalar_reason
 from fwtui.analysis.disturbances import timers_distort
 from fwtui.analysis.limits import limit_of
-from fwtui.analysis.phase_table import LAUNCH_SECONDS, LAUNCHES, PhaseRow, phase_rows, roofs_of, slowest_line, tiles_per_launch
+from fwtui.analysis.phase_table import (
+    EMPTY,
+    LAUNCH_SECONDS,
+    LAUNCHES,
+    PhaseRow,
+    phase_rows,
+    roofs_of,
+    slowest_line,
+    tiles_per_launch,
+)
 from fwtui.analysis.rank_timing import UNEVEN, describe_waiting, imbalance, rank_times, whole_percent
 from fwtui.analysis.warps import ELIGIBLE, LONG_SCOREBOARD, MIO_THROTTLE, SHORT_SCOREBOARD, loop_facts, samples_of, shares, stall
 from fwtui.common import units
@@ -63,8 +72,6 @@ class Hint(NamedTuple):
 
 class RunFacts:
     """The values of a run that the causes use."""
-
-    empty_launch = LAUNCH_SECONDS
 
     def __init__(self, model: Model, run: Run, op: str = ""):
         """`op` is the kernel function of the phase that the causes are about; by default the slowest one."""
@@ -289,7 +296,7 @@ def _stalled(key: str, rung: str, reason: str, minimum: float) -> Cause:
 # fmt: off
 CUDA: tuple[Cause, ...] = (
     Cause("launches", "resident", _launch_seconds, 0.0,
-          "{f.slowest.launches:,} launches of {x:duration} each; an empty one takes up to {f.empty_launch:duration}",
+          f"{{f.slowest.launches:,}} launches of {{x:duration}} each; {EMPTY}",
           lambda f, x: f.of_phase(_inverse(1 - LAUNCH_SECONDS / x)), "launches took no time"),
     Cause("few tiles", "look-ahead", _narrow_tiles, 0.0,
           "the {f.narrow.title} phase has {x:.0f} tiles per launch for {f.roofs.multiprocessors} SMs",
@@ -307,8 +314,9 @@ CUDA: tuple[Cause, ...] = (
     Cause("registers", "optimized", _register_ratio, 1.0,
           "{f.main.registers} registers per thread limit {f.main.op} to {f.main.warps} of {f.main.max_warps} warps, and the "
           "phase is latency-bound: {f.slowest.limiter.sourced.evidence}", RunFacts.less_memory, "all warps fitted"),
-    Cause("achieved occupancy", "look-ahead", _occupancy_ratio, 1.0,
-          "achieved occupancy is {f.evidence.sm_occupancy:percent}, {x:gain} below the theoretical occupancy",
+    Cause("achieved occupancy", "", _occupancy_ratio, 1.0,
+          "achieved occupancy is {f.evidence.sm_occupancy:percent}, {x:gain} below the theoretical occupancy: a larger graph has "
+          "more blocks per launch",
           RunFacts.less_memory, "it reached the theoretical occupancy"),
     _stalled("long scoreboard", "katz-kider", LONG_SCOREBOARD, 0.4),
     _stalled("LG throttle", "blocked-vector", "lg_throttle", 0.1),

@@ -50,6 +50,7 @@ MIN_ISSUE_RATE = 3.0  # instructions of the inner loop per cycle; a core above t
 MAX_USED = 0.95  # share of the cores; fewer are its busy cores
 MIN_RUN_SHARE = 0.8  # telemetry of the whole run represents a phase that takes at least this share of it
 LAUNCH_SECONDS = 3e-6  # approximate time to launch an empty kernel on current GPUs
+EMPTY = f"an empty one takes up to {units.duration(LAUNCH_SECONDS)}"
 LAUNCH_SHARE = 0.5  # share of a phase's time above which launch overhead is its bottleneck
 CODE = ("kernel", "code", "dtype", "tile", "options")  # experiments that agree in these fields run the same machine code
 
@@ -102,9 +103,9 @@ class PhaseRow(NamedTuple):
 
     @property
     def share(self) -> float | None:
-        """Roofline time / measured time; above 1 if caches served part of the bytes."""
+        """Roofline time / measured time; None if caches served part of the requested bytes, so that it exceeds 1."""
         share = self.roofline_seconds / self.seconds if self.roofline_seconds is not None and self.seconds > 0 else inf
-        return share if isfinite(share) else None
+        return share if share <= 1 + PEAK_ERROR else None
 
 
 def roofs_of(model: Model, run: Run) -> Roofs:
@@ -183,7 +184,8 @@ def slowest_line(lines: Sequence[PhaseRow]) -> PhaseRow | None:
 
 def _line(run: Run, roofs: Roofs, phase: PhaseTime, evidence: Evidence | None, facts: CpuFacts | None) -> PhaseRow:
     key, title, seconds, share, launches, relaxations, moved, *_ = phase
-    memory_seconds = _over(moved, roofs.bytes_per_second)
+    exchanges = run.ranks and key in (BROADCAST, WAIT)  # over the interconnect, whose peak is not measured
+    memory_seconds = _over(moved, roofs.bytes_per_second) if not exchanges else None
     compute_seconds = _over(relaxations, roofs.relaxations_per_second)
     turns = _wavefronts(run, key, roofs) if roofs.shared_bytes_per_second else None
     shared_seconds = _over((turns or 0.0) * SHARED_BYTES_PER_CLOCK * relaxations / WARP, roofs.shared_bytes_per_second)
@@ -251,7 +253,7 @@ def _limiter(run: Run, roofs: Roofs, line: PhaseRow, evidence: Evidence | None) 
     launches = line.launches / max(len(run.ranks), 1)  # launches per rank, because the seconds are a mean over all ranks
     distorted = timers_distort(run)
     if cuda and launches and launches * LAUNCH_SECONDS >= LAUNCH_SHARE * line.seconds and not distorted:
-        return Bottleneck(LAUNCHES, f"{line.launches:,} launches of {units.duration(line.seconds / launches)}{inside}")
+        return Bottleneck(LAUNCHES, f"{line.launches:,} launches of {units.duration(line.seconds / launches)}; {EMPTY}{inside}")
     counters = counters_of(run, line.key)
     counted = by_counters(counters)
     if sampled is None and counted is not None and counted.what != LATENCY:

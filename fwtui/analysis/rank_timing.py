@@ -18,6 +18,7 @@ MAX_EXCHANGE_SHARE = 0.5  # share of a rank's time in the panel exchange above w
 UNEVEN = 1.1  # maximum / mean work of a rank above which the load counts as imbalanced
 MAX_EXPOSED_SHARE = 0.02  # exchange time / work of the busiest rank up to which it counts as fully overlapped
 MAX_PCIE_BANDWIDTH = 128e9  # bytes per second of PCIe 6; a faster link is NVLink
+MIN_WAITING = 0.05  # share of a rank's time
 LATE = "the owner rank produces the next panel too late"
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
@@ -146,7 +147,7 @@ def link_bandwidth(run: Run) -> LinkBandwidth | None:
 
 
 def describe_waiting(model: Model, run: Run) -> str:
-    """Describe the time that the panel exchange costs, and why; empty if it was not measured or costs nothing."""
+    """Describe the time that the panel exchange costs, and why; empty if it was not measured or is short."""
     ranks = rank_times(run)
     waiting, sending = (fmean(one.share(key) for one in ranks) if ranks else 0.0 for key in (WAIT, BROADCAST))
     both = waiting + sending
@@ -154,7 +155,7 @@ def describe_waiting(model: Model, run: Run) -> str:
         cost = f"waiting for panels and broadcasting them take {whole_percent(both)} of a rank's time"
         quiet = not disturbances(run, model.evidence(run))
         return f"the graph is too small for that many ranks: {cost}" if quiet else cost
-    if not waiting:
+    if waiting < MIN_WAITING:
         return ""
     return f"waiting for the panel takes {whole_percent(waiting)} of a rank's time: {_uneven(run, ranks) or LATE}"
 

@@ -234,7 +234,12 @@ async def test_tracks_are_read_with_cursor_and_mouse_zoomed_and_chosen(replay_of
     async with opened(app, "5") as pilot:
         text = await shown(pilot)
         runs = row(text, "run 3")
-        assert "┣━" in runs and runs.split()[2:5] == ["now", "mean", "max"] and "1 naive" in text and "2 katz-kider" in text
+        assert (
+            "┣━" in runs
+            and runs.split()[2:7] == ["now", "run", "mean", "run", "max"]
+            and "1 naive" in text
+            and "2 katz-kider" in text
+        )
         assert row(text, "SM clock")[:WIDE_GUTTER].count(" MHz") == 3 and "0 to 700 W" in text and "0 to 100 %" in text
         for title in ("SM clock", "temp", "GPU util", "SM occupancy", "DRAM util", "memory used", "throttle"):
             assert row(text, title)

@@ -78,8 +78,9 @@ def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...]
         bottom, top = min(heights), max(*heights, *(rule.value for rule in rules))
     x = Axis(DRAM if measured else REQUESTED, plain, log=True, low=low, ends=True)
     empty = f"{run.title or run.experiment.kernel} has no cost model of its bytes, so it has no point here"
+    empty = empty if run.seconds else f"run {run.id} has no time yet"
     up = Axis("relax/s", _rate, log=True, low=bottom, high=top)
-    return Figure(tuple(series), x, up, rules, pointwise=True, empty=empty if run.seconds else NO_TIME), tuple(ids)
+    return Figure(tuple(series), x, up, rules, pointwise=True, empty=empty), tuple(ids)
 
 
 def _points(name: str, runs: Sequence[Run], marks: Mapping[int, Mark], strong: bool) -> Series:
@@ -141,7 +142,7 @@ def missing(model: Model, run: Run | None, how: str) -> str:
         if rate is None
     ]
     notes = [f"{'peaks' if len(missing_roofs) > 1 else missing_roofs[0]} not measured {how}"] if missing_roofs else []
-    if not run.device_bytes:
+    if run.relaxations and not run.device_bytes:  # after its plan
         notes.append("no cost model of its bytes")
     if roofs.noisy:
         notes.append(f"{roofs.noisy} measured on a busy machine")

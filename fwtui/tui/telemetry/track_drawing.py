@@ -151,7 +151,8 @@ class TrackDrawing:
         title = (f"run {self.shown}", "shown") if self.run_readings else ("in view", "title")
         now = "now" if self.cursor is None else "cursor"
         if self.wide:
-            names = (now, "label"), ("mean", "label"), ("max", "label")
+            of_run = "run " * bool(self.run_readings)
+            names = (now, "label"), (f"{of_run}mean", "label"), (f"{of_run}max", "label")
         else:
             names = ((("mean" if self.run_readings and self.cursor is None else now) + " ↑ max", "label"),)
         return self._row(self._gutter(title, *names), cells)

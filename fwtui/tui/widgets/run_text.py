@@ -324,15 +324,20 @@ def meters(s: RunSubject, width: int) -> list[Content]:
         return []
     peak = s.device.peak_bytes_per_second if s.device is not None and cuda else None
     of_peak = ["of peak"] if peak is None or width < 90 else [f"of {units.bandwidth(peak)} peak", "of peak"]
+    of_all = [*of_peak]
+    if run.device_count > 1 and cuda:
+        of_peak = [f"{one}, per GPU" for one in of_peak]
+        of_all = [f"of {units.bandwidth(peak * run.device_count)} peak, all GPUs"] if peak is not None else []
+        of_all.append("of peak, all GPUs")
     struck = "strike" if run_labels.is_unreliable(run) else ""
     limit = s.limit.share if s.limit is not None else None
     requested = share_of_peak(run, s.device)
     dram, achieved = (s.evidence.dram_utilisation, s.evidence.sm_occupancy) if cuda and s.evidence is not None else (None, None)
     cached = requested is not None and (requested > 1 or (dram is not None and requested > dram + MIN_CACHED))
-    served = [f"{one}; caches serve part" for one in of_peak] if cached else []
+    served = [f"{one}; caches serve part" for one in of_all] if cached else []
     shares = [
         (PEAK_RATE, limit, "", _of_peak(s.limit, cuda), struck),
-        (BANDWIDTH, requested, units.bandwidth(run.bandwidth), [*served, *of_peak], struck),
+        (BANDWIDTH, requested, units.bandwidth(run.bandwidth), [*served, *of_all], struck),
     ]
     if cuda:
         moved = units.bandwidth(dram * peak) if dram is not None and peak else units.ABSENT

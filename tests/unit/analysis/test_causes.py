@@ -108,8 +108,8 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {  # what trigger
         "168 registers per thread limit rest to 8 of 64 warps, and the phase is latency-bound: compute 30 % busy, memory 20 % "
         "busy (counters); at most 3.33x if all warps fitted; see `optimized`"),
     "achieved occupancy": ({"read": {"sm_occupancy": 0.2}}, {"read": {"sm_occupancy": 0.5}},
-        "achieved occupancy is 20.0 %, 3.75x below the theoretical occupancy (GPM); at most 1.43x if it reached the theoretical "
-        "occupancy; see `look-ahead`"),
+        "achieved occupancy is 20.0 %, 3.75x below the theoretical occupancy: a larger graph has more blocks per launch (GPM); "
+        "at most 1.43x if it reached the theoretical occupancy"),
     **{key: (waits(of, share), waits(of, less), stalled(of, share, gain, rung))
        for key, (of, share, less, gain, rung) in WAITS.items()},
     "inner loop": ({"sampled": {"reasons": {"selected": 9}, "mix": {"VIADDMNMX": 8, "IMAD": 32}, "relaxations": 8}},

@@ -76,7 +76,12 @@ BEYOND = (
         (part("rest", 0.01, 100, 10**9, 96 * 10**9), 1e13, 0, BEYOND),
         (part("rest", 0.01, 128, 2 * 10**10, 10**9), 1e14, 12288, "shared memory: 81 % of its bandwidth (model, data sheet)"),
         (part("rest", 0.01, 128, 5 * 10**10, 10**9), 1e14, 12288, unknown(2, 5)),
-        (part("rest", 0.01, 3000, 10**9, 10**9), 1e13, 0, "launch overhead: 3,000 launches of 3.33 us"),
+        (
+            part("rest", 0.01, 3000, 10**9, 10**9),
+            1e13,
+            0,
+            "launch overhead: 3,000 launches of 3.33 us; an empty one takes up to 3.00 us",
+        ),
         (part("pivot", 0.01, 128, 128 * 32**3, 10**6), 1e13, 0, "too few thread blocks: 1 tile, 132 SMs"),
         (part("panels", 0.01, 128, 60 * 128 * 32**3, 10**6), 1e13, 0, "too few thread blocks: 60 tiles, 132 SMs"),
         (part("rest", 0.01, 128, 10**10, 10**9), 1e14, 0, unknown(2, 1)),
