@@ -22,7 +22,7 @@ from fwtui.sessions import reader
 from fwtui.sessions.folders import shipped_folder
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.export.screens import screen_text
+from fwtui.tui.export.screens import picture, screen_text
 from fwtui.tui.frame.appearance import THEMES, Appearance
 from fwtui.tui.frame.contrast import LEGIBLE_DIM, MIN_CONTRAST, contrast
 from fwtui.tui.frame.cue_card import CueCard
@@ -106,10 +106,20 @@ async def test_the_answer_to_a_question_is_hidden_until_it_is_revealed(lecture: 
             before, asked = await at(pilot, marker - 1, *(["P"] if presented else [])), await at(pilot, marker)
             assert ("What" in asked or "How" in asked or "Which" in asked) and giveaway not in before + asked and "─ ?" in asked
             assert all(
-                (text in asked) == (marker == 3) for text in ("± 0.0 %, 20 repetitions", "272 G relaxations/s · ? of peak")
+                (text in asked) == (marker == 3) for text in ("± < 0.1 %, 20 repetitions", "272 G relaxations/s · ? of peak")
             )
             assert giveaway in await at(pilot, marker, "exclamation_mark") and not lecture.screen.query(".-pointed.-veiled")
             await pilot.press(*(["escape"] if presented else []))
+
+
+async def test_a_picture_for_a_projector_shows_the_cue_card_of_its_moment() -> None:
+    for place, at, words in (
+        ("run", 14.75, "Now in tiles"),
+        ("run", 0.0, "A thread for each pair"),
+        ("explain", None, "Your turn"),
+    ):
+        text, complete = await picture(LECTURE, at, WIDE, True, place, Appearance(presenter=True))
+        assert complete and words in text.split("━━━━")[0] and " of 9 " in text
 
 
 async def test_the_table_of_runs_and_the_chart_behind_a_guess_are_visible(lecture: FwtuiApp) -> None:

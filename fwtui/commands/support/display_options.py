@@ -60,7 +60,7 @@ def add_display_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for the appearance of screens."""
     group = parser.add_argument_group("look")
     group.add_argument("--theme", metavar="NAME", help="colour theme; the palette (ctrl+p) lists the names")
-    about = "large figures and fewer panels, for a projector; in a lecture, cue cards one by one"
+    about = "large figures, fewer panels, for a projector; cue cards one by one (`render`: that of the moment; `export`: none)"
     group.add_argument("--present", action="store_true", help=about)
 
 

@@ -160,12 +160,19 @@ def _ink(style: Style) -> Ink:
 async def picture(
     path: Path, at: float | None, size: tuple[int, int], plain: bool, place: str, look: Appearance
 ) -> tuple[str, bool]:
-    """Return a screen of the replay at `at` seconds (None: the end) as text or SVG, and whether the session is complete."""
+    """Return a screen of the replay at `at` seconds (None: the end) as text or SVG, and whether the session is complete.
+
+    In the presenter's layout a lecture shows the cue card of that moment.
+    """
     session = reader.load(path, for_screen=True)
     start = session.duration if at is None else at
     app = FwtuiApp(replay=Recording(named(path), session, start=start), still=True, place=place, look=look)
     async with app.run_test(size=size) as pilot:
         await settle(app, pilot)
+        if look.presenter and app.view is not None and app.view.playback is not None and isinstance(app.screen, Screen):
+            app.view.playback.present(True)
+            app.screen.update(True)
+            await settle(app, pilot)
         return screen_text(app) if plain else screen_svg(app), session.complete
 
 

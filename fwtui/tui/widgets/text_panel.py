@@ -21,7 +21,7 @@ STRONG = "bold"
 SHARES = "? %"
 VEILED = "-veiled"  # the class of a widget that hides the answer to a question and keeps its space
 _BAR = re.compile("[▆━╸─]+")
-_SHARE = re.compile(r"(?<!± )(?<![\d.,])\d[\d.,]* %")
+_SHARE = re.compile(r"(?<!± )(?<!± < )(?<![\d.,])\d[\d.,]* %")
 _NUMBER = re.compile(r"\d[\d.,]*(?: [kMGT](?:B/s)?\b| [um]?s\b| %|x\b)?")
 
 
