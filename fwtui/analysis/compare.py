@@ -123,14 +123,14 @@ class Comparison(NamedTuple):
 
     @property
     def multiple(self) -> str:
-        """The speedup as a clause: 8.12x speedup over, at least 10x slower than; empty if there is no estimate."""
+        """The speedup as a clause: 8.12x speedup over, ≥ 10x slower than; empty if there is no estimate."""
         if self.ratio is None:
             return ""
         faster = self.ratio.estimate <= 1
         estimate = 1 / self.ratio.estimate if faster else self.ratio.estimate
         factor = units.gain(estimate)
         if isinstance(self.ratio, LowerBound):
-            factor = f"at least {self.ratio.least:.0f}x"
+            factor = f"≥ {self.ratio.least:.0f}x"
         elif isinstance(self.ratio, PointEstimate):
             factor = f"about {factor}"
         return f"{factor} {'speedup over' if faster else 'slower than'}"
@@ -146,7 +146,7 @@ class Comparison(NamedTuple):
         if not isinstance(self.ratio, LowerBound):
             return f"{name}: {self.multiple} {other}"
         measured = units.gain(max(self.ratio.estimate, 1 / self.ratio.estimate))
-        return f"{name}: {self.multiple} {other} ({self.ratio.disturbed}: {measured} measured)"
+        return f"{name}: {self.multiple} {other} ({measured}, {self.ratio.disturbed})"
 
 
 def run_name(run: Run) -> str:

@@ -132,13 +132,20 @@ def repeated(findings: Sequence[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.outcome in (WRONG, RACY)][1:]
 
 
-def repeated_text(findings: Sequence[Finding]) -> str:
-    """Name the repeated cases: 2 more cases race: n = 4, one block; n = 5; empty if there are none."""
-    parts = []
+def repeated_cases(findings: Sequence[Finding]) -> list[tuple[str, list[str]]]:
+    """Count the cases that are wrong and those that race, each with the names of the repeated ones: 3 of 15 cases race."""
+    parts, more = [], repeated(findings)
+    tested = sum(1 for finding in findings if finding.outcome in (RIGHT, WRONG, RACY))
     for outcome, verbs in ((WRONG, ("is wrong", "are wrong")), (RACY, ("races", "race"))):
-        if cases := [finding.case for finding in repeated(findings) if finding.outcome == outcome]:
-            parts.append(f"{units.counted(len(cases), 'more case')} {verbs[len(cases) > 1]}: {'; '.join(cases)}")
-    return "; ".join(parts)
+        if cases := [finding.case for finding in more if finding.outcome == outcome]:
+            count = sum(1 for finding in findings if finding.outcome == outcome)
+            parts.append((f"{count} of {units.counted(tested, 'case')} {verbs[count > 1]}", cases))
+    return parts
+
+
+def repeated_text(findings: Sequence[Finding]) -> str:
+    """Count and name the repeated cases: 3 of 15 cases race, also n = 4, one block; n = 5; empty if there are none."""
+    return "; ".join(f"{count}, also {'; '.join(cases)}" for count, cases in repeated_cases(findings))
 
 
 def verdict(findings: Iterable[Finding]) -> str:

@@ -23,7 +23,7 @@ from fwtui.stream.kernel_tests import Finding, Where
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.run.live_screen import RunScreen
-from fwtui.tui.watch.screen import OUTLINE, RIGHT, WRONG, WatchScreen, wrong_pixels
+from fwtui.tui.watch.screen import OUTLINE, RIGHT, WRONG, WatchScreen, editor_arguments, wrong_pixels
 from fwtui_kernels.plan import Rect
 
 PATH = Path("/course/hw/mine.py")
@@ -102,7 +102,9 @@ async def test_a_file_is_watched(dashboard: FwtuiApp, live: FakeLive, tmp_path: 
         await until(pilot, lambda: "NOT RIGHT  n = 12" in screen_text(dashboard))
         shown = await keyed(pilot)
         assert "rows 8-11, columns" in shown and "■ wrong, of n = 12" in shown and "save 2" in shown
-        assert "✗ 3 more cases are wrong: n = 12; n = 12; n = 12" in shown and shown.count("it began in") == 1, "each once"
+        assert (
+            "✗ 4 of 8 cases are wrong, also" in shown and shown.count("     n = 12") == 3 and shown.count("it began in") == 1
+        ), "each once"
         right = (CheckEnd("", True, True, seconds) for seconds in (0.004, 0.0012))
         for told in (CheckStart(3), next(right), CheckStart(4), *GOOD, *TIMED, next(right)):
             sitting.says.put(told)
@@ -177,3 +179,10 @@ def test_a_kernel_that_is_wrong(size: tuple[int, int], dashboard: FwtuiApp, snap
         sitting.says.put(None)
 
     assert snap_compare(dashboard, terminal_size=size, run_before=story)
+
+
+def test_the_editor_opens_the_line_that_the_verdict_names() -> None:
+    verdict = "n = 3: k_mine.py:7 reads what mine.py:40 of another thread writes"
+    assert editor_arguments("vim -u NONE", Path("a/mine.py"), verdict) == ["vim", "-u", "NONE", "+40", "a/mine.py"]
+    assert editor_arguments("code -w", Path("a/mine.py"), verdict) == ["code", "-w", "a/mine.py"]
+    assert editor_arguments("vi", Path("a/mine.py"), "n = 3: wrong at row 2") == ["vi", "a/mine.py"]

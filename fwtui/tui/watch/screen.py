@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 from collections.abc import Sequence
@@ -36,7 +37,7 @@ from fwtui.live.watch_events import (
     WatchUpdate,
 )
 from fwtui.live.watch_loop import WatchLoop
-from fwtui.stream.kernel_tests import Finding, Where, repeated, repeated_text
+from fwtui.stream.kernel_tests import Finding, Where, repeated, repeated_cases
 from fwtui.tui.actions import bound, hidden_look
 from fwtui.tui.background import in_background
 from fwtui.tui.frame.dialogs import Dialog
@@ -55,6 +56,7 @@ LOW = 20  # rows of the screen below which the verdict has one line
 NARROWEST, WIDEST = 18, 64  # columns of the matrix
 MAX_PROMPT = 30  # maximum percentage of the screen's rows for the prompt of the course
 EDITOR = "vi"
+TO_LINE = ("vi", "vim", "nvim", "nano", "emacs", "micro", "kak", "joe")  # editors that take +LINE
 MARKS = {None: ("  ", MUTED), True: ("✓ ", "$text-success"), False: ("✗ ", "$text-error")}
 VERDICTS = {None: ("NOT TESTED", "$warning"), True: ("RIGHT", "$success"), False: ("NOT RIGHT", "$error")}
 
@@ -120,6 +122,7 @@ class WatchSubject(NamedTuple):
     save: int = 0
     lines: tuple[Report, ...] = ()
     old: bool = False  # True if the file was saved again
+    cut: bool = False  # True if the verdict above the reports is not whole
 
     @property
     def verdict(self) -> Report | None:
@@ -150,6 +153,7 @@ class KernelVerdict(TextPanel[WatchSubject]):
     """
 
     most = 3  # lines
+    cut = False  # True if the verdict has more lines
 
     def draw(self, subject: WatchSubject, width: int) -> Sequence[Content]:
         verdict = subject.verdict
@@ -161,7 +165,8 @@ class KernelVerdict(TextPanel[WatchSubject]):
             lines = indented(line((word, f"{STRONG} {style}"), "  "), verdict.sentence, width, STRONG)
             if (hot := subject.hot) is not None and len(lines) < self.most:
                 lines += Content(hot.sentence).wrap(width)
-        if len(lines) > self.most:
+        self.cut = len(lines) > self.most
+        if self.cut:
             lines = [*lines[: self.most - 1], line(lines[self.most - 1].truncate(max(width - 1, 1)), "…")]
         return [*lines, *[line("")] * (self.most - len(lines))]
 
@@ -174,15 +179,18 @@ class Checks(TextPanel[WatchSubject]):
     def draw(self, subject: WatchSubject, width: int) -> Sequence[Content]:
         lines: list[Content] = []
         self.first_wrong = None
-        at_top = subject.verdict.sentence if subject.verdict is not None else None
-        others = repeated_text([report.finding for report in subject.lines if report.finding is not None])
+        at_top = subject.verdict.sentence if subject.verdict is not None and not subject.cut else None
+        others = repeated_cases([report.finding for report in subject.lines if report.finding is not None])
         findings: list[Finding] = []  # up to this report
         for report in subject.lines:
             sentence = report.sentence
             if report.finding is not None:
                 findings.append(report.finding)
                 if report.finding in repeated(findings):
-                    sentence, others = others, ""
+                    for count, cases in others:
+                        lines.append(line(MARKS[False], f"{count}, also"))
+                        lines += [line(f"    {case}") for case in cases]
+                    sentence, others = "", []
             if report.right is False and self.first_wrong is None:
                 self.first_wrong = len(lines)
             if sentence and report.about != VERDICT and not (report.right is False and sentence == at_top):
@@ -312,7 +320,7 @@ class WatchScreen(Dialog):
         verdict.set_class(right is False, "-wrong")
         at_end = scroll.scroll_y >= scroll.max_scroll_y - 1
         checks = self.query_one(Checks)
-        checks.show(subject)
+        checks.show(subject._replace(cut=bool(verdict.lines) and verdict.cut))
         if right is False:
             self.call_after_refresh(lambda: scroll.scroll_to(y=checks.first_wrong or 0, animate=False))
         elif at_end:
@@ -338,16 +346,24 @@ class WatchScreen(Dialog):
         verdict.refresh(layout=True)
 
     def action_edit(self) -> None:
-        """Give the terminal to the editor. The check loop continues."""
+        """Give the terminal to the editor, at the line that the verdict names. The check loop continues."""
         command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or EDITOR
+        verdict = self.shown.verdict.sentence if self.shown.verdict is not None else ""
         try:
-            arguments = [*shlex.split(command), str(source_of(self.sitting.request.path))]
+            arguments = editor_arguments(command, source_of(self.sitting.request.path), verdict)
             with self.app.suspend():
                 subprocess.run(arguments, check=False)
         except SuspendNotSupported:
             self.show_message("this terminal cannot be given to an editor; edit the file in another one")
         except (OSError, ValueError) as error:
             self.show_message(f"{sanitise(command)} did not start: {os_error_reason(error)}; set EDITOR")
+
+
+def editor_arguments(command: str, path: Path, verdict: str) -> list[str]:
+    """Return the command line of the editor for the file; editors of TO_LINE open it at the line that the verdict names."""
+    named, words = re.search(rf"\b{re.escape(path.name)}:(\d+)", verdict), shlex.split(command)
+    to_line = [f"+{named[1]}"] if named is not None and words and Path(words[0]).name in TO_LINE else []
+    return [*words, *to_line, str(path)]
 
 
 def _title(path: Path, save: int) -> str:

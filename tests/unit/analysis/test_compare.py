@@ -218,8 +218,8 @@ def test_a_large_difference_is_judged_by_its_part_beyond_noise(fast: Any, slow: 
         assert found.speedup_text == words and back.speedup_text == words.replace(">", "<1/").removesuffix("x")
         assert found.why.startswith(f"at least {words[1:]} (noisy): run")
         names = [run_name(e.run) if fast[0].kernel != slow[0].kernel else f"run {e.run.id}" for e in (one, other)]
-        assert found.headline.endswith(f": at least {words[1:]} speedup over {names[1]} (noisy: {units.gain(factor)} measured)")
-        assert back.headline.endswith(f": at least {words[1:]} slower than {names[0]} (noisy: {units.gain(factor)} measured)")
+        assert found.headline.endswith(f": ≥ {words[1:]} speedup over {names[1]} ({units.gain(factor)}, noisy)")
+        assert back.headline.endswith(f": ≥ {words[1:]} slower than {names[0]} ({units.gain(factor)}, noisy)")
         assert found.interval is None and found.speedup == pytest.approx(factor)
 
 

@@ -191,7 +191,7 @@ def test_a_kernel_is_judged_once(
     assert wrong.returncode == 1
     if whole:
         assert wrong.stdout.count("wrong at row ") == 1 and "! n = 3, one less than a block: wrong at row " in wrong.stdout
-        assert "it began in " in wrong.stdout and "more cases are wrong: n = 4, one block; n = 5" in wrong.stdout
+        assert "it began in " in wrong.stdout and "cases are wrong, also n = 4, one block; n = 5" in wrong.stdout
     else:
         found = json.loads(wrong.stdout)
         assert found["file"] == "mine.py" and found["right"] is False and found["seconds"] is None
