@@ -33,7 +33,7 @@ from fwtui.tui.explain import roofline
 from fwtui.tui.explain.occupancy_panel import Block, OccupancyLines, OccupancyPanel, OccupancySubject, curve
 from fwtui.tui.explain.panels import TITLES
 from fwtui.tui.explain.roofline import figure
-from fwtui.tui.explain.warp_panel import warp_subject
+from fwtui.tui.explain.warp_panel import WarpHead, warp_subject
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.textual_internals import strips
 
@@ -92,6 +92,22 @@ def test_the_panel_names_the_line_with_most_samples_of_the_main_reason() -> None
     subject = warp_subject(model, model.runs[1], "rest", 0)
     assert subject.hotspots == [1, 0]
     assert subject.stall_text == "Warps stall on barrier (waits for its block) in 75 % of PC samples, most at a.py:9."
+
+
+def test_issued_samples_issue_slots_and_equal_bounds_are_one_sentence_each() -> None:
+    model = load_model(shipped_folder() / "h200-n4096-naive-blocked.fwt.jsonl.gz")[0]
+    text = " ".join(row.plain for row in WarpHead(None).draw(warp_subject(model, model.runs[2], "rest", 0), 160))
+    assert (
+        "A warp issued in 6.3 % of its samples; with 15.4 warps per scheduler that fills 96.7 % of the issue slots, 74.6 %"
+        in text
+    )
+    assert text.count("at most") == 1 and "these stalls: at most 1.05x, as compute is 94.8 % busy." in " ".join(text.split())
+
+
+def test_a_run_without_a_time_is_named_and_lacks_no_cost_model_before_its_plan() -> None:
+    model = model_of(scenes.gpu_session())
+    run = replace(model.runs[2], done=None, samples=(), pass_times=None, relaxations=0, device_bytes=0)
+    assert figure(model, run)[0].empty == "run 2 has no time yet" and "cost model" not in roofline.missing(model, run, "")
 
 
 async def test_a_sampled_run_shows_its_hotspot_and_the_changes_from_its_baseline(replay_of: Replay) -> None:

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
 
-from fwtui.analysis.bottleneck import reason_of
+from fwtui.analysis.bottleneck import counters_of, reason_of
 from fwtui.analysis.causes import MIN_GAIN, stall_gains
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.phase_table import roofs_of
@@ -148,18 +148,28 @@ class WarpHead(TextPanel[WarpSubject | None]):
             return [HEAD, *line((_nothing(subject.run), MUTED)).wrap(width)]
         rows = [line(HEAD, (f"run {subject.run.id}  {subject.title}", STRONG)), *line((subject.stall_text, STRONG)).wrap(width)]
         named: list[Content] = []
-        for name, share in percentages(subject.samples.reasons, MAX_REASONS).items():
+        percent = percentages(subject.samples.reasons, MAX_REASONS)
+        bounds = {
+            name: f"at most {units.gain(bound)}" for name in percent if MIN_GAIN <= (bound := subject.gains.get(name, inf)) < inf
+        }
+        busy = counters_of(subject.run, subject.op).get("compute_share")
+        # busy arithmetic units or the peak rate bound the gain, not the share of a stall
+        common = len(bounds) > 1 and len({*bounds.values()}) == 1
+        for name, share in percent.items():
             letter, colour = SIGNS.get(name, OTHERS)
-            bound = subject.gains.get(name, inf)
-            gain = f", at most {units.gain(bound)}" if MIN_GAIN <= bound < inf and width >= ROOMY else ""
+            gain = f", {bounds[name]}" if name in bounds and width >= ROOMY and not common else ""
             label = stall(name).label if width >= ROOMY else stall(name).name
             piece = line((f"{letter} ", f"{STRONG} {colour}"), f"{share} % {label}", (f"{gain}   ", MUTED))
             if named and named[-1].cell_length + piece.cell_length <= width:
                 named[-1] = line(named[-1], piece)
             else:
                 named.append(piece)
-        slots = subject.reason.slots if subject.reason is not None and width >= ROOMY else ""
-        return [*rows, *named, *line((_sentence(slots), MUTED)).wrap(width)] if slots else [*rows, *named]
+        notes = [_sentence(subject.reason.slots)] if subject.reason is not None and subject.reason.slots else []
+        if common:
+            bound = next(iter(bounds.values()))
+            why = f"as compute is {units.percent(busy)} busy" if busy is not None else "to the peak rate"
+            notes.append(f"Without one of these stalls: {bound}, {why}.")
+        return [*rows, *named, *(line((" ".join(notes), MUTED)).wrap(width) if notes and width >= ROOMY else [])]
 
 
 class WarpLoop(TextPanel[WarpSubject | None]):
