@@ -266,6 +266,7 @@ def derived(listing: Listing) -> str:
     ]
     reason = "no inner loop has half of the relaxations" if facts.whole and listing.relaxations else "no instruction is a minimum"
     limit = f"{reason}, so the instructions per relaxation are unknown"
+    limit += "; write min(d, via) instead of a comparison" * reason.endswith("minimum")
     if facts.each is not None and facts.per_cycle is not None:
         each, most = units.digits(facts.each), units.digits(facts.per_cycle)
         limit = (

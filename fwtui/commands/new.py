@@ -77,7 +77,8 @@ def python(rung: str | None, name: str) -> str:
     text = re.sub(rf'\bid="{re.escape(rung)}"', f'id="{name}"', text)
     text = re.sub(r'^    title="[^"]*"', f'    title="{name}"', text, flags=re.MULTILINE)
     text = re.sub(r"^    preference=\d+,\n", "", text, flags=re.MULTILINE)  # auto never chooses a user kernel
-    return f"{BEGUN}{rung}\n{text}"
+    more = "# its imports have the loads and barriers; `fwtui new FILE.py --from three-phases` has all the code in one file\n"
+    return f"{BEGUN}{rung}\n{more * ('parts import blocked' in text)}{text}"
 
 
 def cuda(example: str, include: list[str], define: list[str]) -> dict[str, str]:

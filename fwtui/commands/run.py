@@ -40,6 +40,7 @@ from fwtui.live.session import Live
 from fwtui.machine import hardware
 from fwtui.machine.device_choice import settle_here
 from fwtui.sessions.pipes import Outlet
+from fwtui_kernels.own import source_of
 
 MAX_HINTS = 3  # hints per run below the table
 LAST_PATIENCE = {"closed": 5.0, "signal": 0.5}  # seconds that a reader of the stream may take to accept its end
@@ -178,13 +179,13 @@ def _run_all(live: Live, settled: list[Settled], args: argparse.Namespace, outle
                 print("\n".join([f"run {run.id}", *answers.lines(summary, facts), ""]), flush=True)
             hinted += [(f"run {run.id}", str(hint)) for hint in hints(live.model, run)[:MAX_HINTS]]
             kernel, n, total, ended = texts(TableRow(live.model, run), "asked", "n", "total", "result")
-            print_message(f"run {run.id} {run.state}: {kernel} n {n} {total} {ended}")
+            print_message(f"run {run.id} {run.state}: {kernel} n {n} {f'{total} ' if run.seconds is not None else ''}{ended}")
         elif args.json:
             print(as_json(result(live.model, run, args.baseline)), flush=True)
     if as_table and live.model.runs:
         print("\n".join([*runs(live.model, args.baseline), *reasons(hinted)]), flush=True)
         own = [one for name, one in user_kernels().items() if any(e.kernel == name for e in settled)]
-        for path in (one.path for one in own if one.kernel.backend == "cuda"):
+        for path in (source_of(one.path) for one in own if one.kernel.backend == "cuda"):
             watch = f"fwtui watch {sanitise(shlex.quote(os.path.relpath(path)))}"
             print_message(f"verification compares distances; `{watch}` also checks for races and divergent barriers")
     recorded = OK if args.record is None else close_session(live, args)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -51,7 +52,8 @@ def load_lazily(
     if path == STDIN:
         name, suffix = STDIN_NAME, ""
     else:
-        name, suffix = sanitise(Path(path).name), suffix_of(path)
+        # a file that does not exist is rejected below
+        name, suffix = sanitise(Path(path).name), suffix_of(path) if os.path.lexists(path) else ""
     arrays = not suffix or read_suffixes()[suffix].number("ARRAYS")
     most = max(MAX_BYTES, psutil.virtual_memory().available // _SHARE) if arrays else MAX_BYTES
     with refused_for_room(name, limits.dtype):

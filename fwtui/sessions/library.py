@@ -13,7 +13,7 @@ from fwtui.common import gc_pause, units
 from fwtui.common.errors import Refused, as_refused, os_error_reason
 from fwtui.common.small_file import file_version
 from fwtui.common.text import quoted, sanitise, suggest, truncate
-from fwtui.sessions.folders import AUTOSAVED, bare, files_in, kept_folder, own_folder, shipped_folder, stem
+from fwtui.sessions.folders import AUTOSAVED, SUFFIX, bare, files_in, kept_folder, own_folder, shipped_folder, stem
 from fwtui.sessions.reader import Condition, SessionFile, TooNew, open_session
 from fwtui.sessions.recorder import in_use, safe_slug
 from fwtui.stream.codec import Line
@@ -113,7 +113,7 @@ def find(cache: EntryCache | None = None) -> list[LibraryEntry]:
 
 
 def resolve(name: str) -> Path:
-    """Return the file of a path, of a session's file name or title, or of a unique prefix of a name. Raises Refused."""
+    """Return the file of a path, with or without .fwt.jsonl, of a session's name or title, or of a prefix. Raises Refused."""
     if _offered is None and ("/" in name or os.path.isfile(name)):  # pathlib raises for a name that is too long
         return Path(name)
     if Path(name) in (path for path, _ in _files()):
@@ -125,6 +125,8 @@ def resolve(name: str) -> Path:
     matches = sorted(there for there in paths_by_stem if slug and there.startswith(slug))
     if len(matches) == 1:
         return paths_by_stem[matches[0]]
+    if _offered is None and os.path.isfile(name + SUFFIX):
+        return Path(name + SUFFIX)
     if matches:
         raise Refused(f"{quoted(name)} is the beginning of {len(matches)} session names; choose one of {some(matches)}")
     if not paths_by_stem:

@@ -116,8 +116,11 @@ def load(path: Path, name: str, for_plan: bool = False) -> Kernel:
     if for_plan and any(isinstance(getattr(kernel, field.name), plan_only.Placeholder) for field in _DESCRIBING):
         raise UserKernelError(f"KERNEL in {path.name} has values from numba; its fields must be plain Python values")
     about = (module.__doc__ or "").strip().partition("\n")[0]
+    simulates = kernel.simulates and source_of(path) == path  # CUDA C++ runs only on a GPU
     # `auto` and `solve` never choose a user kernel
-    return replace(kernel, id=name, title=kernel.title or name, summary=kernel.summary or about, preference=0)
+    return replace(
+        kernel, id=name, title=kernel.title or name, summary=kernel.summary or about, preference=0, simulates=simulates
+    )
 
 
 def check(kernel: Kernel, path: Path) -> None:

@@ -132,6 +132,9 @@ class TestLibrary:
         assert library.resolve("some/where") == Path("some/where")
         monkeypatch.chdir(own)
         assert library.resolve("blocked-two.fwt.jsonl") == Path("blocked-two.fwt.jsonl")
+        (tmp_path / "talk.fwt.jsonl").touch()
+        monkeypatch.chdir(tmp_path)
+        assert library.resolve("talk") == Path("talk.fwt.jsonl"), "a session in the current folder"
         with pytest.raises(Refused, match=r"'naive' is the beginning of 2 session names; choose one of naive-4096, naive-8192"):
             library.resolve("naive")
         for absent in ("nothing", "", "\x00", "\x1b[0m"):
