@@ -66,7 +66,7 @@ def measure() -> int:
             print_message(f"measuring the peak rates of {device.noun}")
             live.measure_limits(device)
             finish(live)
-            measured_limits = live.model.measured.get(device)
+            measured_limits = live.model.measuring.get(device)
             if measured_limits is not None and measured_limits.complete:
                 print("\n".join(map(sanitise, limit_lines(measured_limits))), flush=True)
             if measured_limits is None or not measured_limits.complete or measured_limits.note:

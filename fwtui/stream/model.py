@@ -31,7 +31,10 @@ ONLY_OF_A_RUN = frozenset(events.OfRun.__subclasses__()) - {events.RunStarted, e
 GPM_WINDOW = 0.2  # at 10 Hz, a GPM reading is an average over up to this many seconds before it
 WINDOWS = {"gpu_power_watts": 1.0, "gpu_utilisation": 0.2}  # NVML averages these over up to as many seconds
 # attributes of a model whose values are replaced and never changed
-_REPLACED = ("index", "t", "header", "devices", "measured", "last_gpu", "current", "fault", "end", "unknown", "codes")
+_REPLACED = (
+    *("index", "t", "header", "devices", "measured", "measuring"),
+    *("last_gpu", "current", "fault", "end", "unknown", "codes"),
+)
 _GROWING = ("of_host", "log", "markers")  # lists that only grow, like the readings
 K = TypeVar("K")
 T = TypeVar("T")
@@ -76,7 +79,8 @@ class Model:
         self.devices: Mapping[DeviceId, events.Device] = {}  # GPUs
         self.readings: dict[DeviceId, list[events.Telemetry]] = {}  # readings of each GPU
         self.of_host: list[events.Telemetry] = []  # readings with values of the host
-        self.measured: Mapping[DeviceId, events.Limits] = {}  # the devices' limits
+        self.measured: Mapping[DeviceId, events.Limits] = {}  # the devices' limits: the last complete ones, if any
+        self.measuring: Mapping[DeviceId, events.Limits] = {}  # the last reported ones, also during a measurement
         self.codes: Mapping[str, events.CodeText] = {}  # functions by the name of their code
         self.last_gpu: DeviceId | None = None  # the GPU of the last GPU run
         self.current: int | None = None  # id of the run that began last
@@ -207,7 +211,10 @@ class Model:
             case events.Device(device_id=gpu):
                 self.devices = _with(self.devices, gpu, merged(self.devices.get(gpu), event), MAX_DEVICES)
             case events.Limits():
-                self.measured = _with(self.measured, event.device_id, event, MAX_DEVICES)
+                self.measuring = _with(self.measuring, event.device_id, event, MAX_DEVICES)
+                earlier = self.measured.get(event.device_id)
+                if event.complete or earlier is None or not earlier.complete:
+                    self.measured = _with(self.measured, event.device_id, event, MAX_DEVICES)
             case events.CodeText(code=name):
                 earlier_text = self.codes.get(name)
                 self.codes = _with(self.codes, name, earlier_text.merged(event) if earlier_text is not None else event, MAX_CODES)

@@ -187,7 +187,7 @@ class View:
         device, source = self.limits_device, self.source
         if device is None or source is None:
             return ""
-        limits, unit, run = source.model.measured.get(device), UNITS[device.backend], source.model.run
+        limits, unit, run = source.model.measuring.get(device), UNITS[device.backend], source.model.run
         if source.busy and (run is None or run.state != "running"):  # a run that waited for the end has not started
             gpu = source.model.devices.get(device)
             forms = len(forms_of(device.backend, gpu.compute_capability if gpu is not None else None))

@@ -427,3 +427,14 @@ def test_an_average_that_began_before_the_window_does_not_count() -> None:
     assert averaged_within(slow, "gpu_clock_mhz", 1.5, 3.5) == [200.0, 300.0], "a clock is no average"
     quick = [events.Telemetry(t=t / 10, sm_occupancy=t / 100) for t in range(10)]
     assert averaged_within(quick, "sm_occupancy", 0.45, 0.85) == [0.07, 0.08]
+
+
+def test_complete_peak_rates_stay_until_new_ones_are_complete() -> None:
+    first = events.Limits(t=0.0, backend="cuda", forms=(events.FormLimit("float32", 1e13), events.FormLimit("int32", 2e13)))
+    whole = replace(first, complete=True)
+    state = model_of([first])
+    assert state.measured == state.measuring == {first.device_id: first}
+    apply_all(state, [whole, partial := replace(first, t=1.0, forms=first.forms[:1])])
+    assert state.measured == {first.device_id: whole} and state.measuring == {first.device_id: partial}
+    apply_all(state, [replace(whole, t=2.0)])
+    assert state.measured[first.device_id].t == 2.0
