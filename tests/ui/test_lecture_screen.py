@@ -112,6 +112,16 @@ async def test_the_answer_to_a_question_is_hidden_until_it_is_revealed(lecture: 
             await pilot.press(*(["escape"] if presented else []))
 
 
+async def test_only_the_keys_of_cards_act_on_a_card(lecture: FwtuiApp) -> None:
+    async with opened(lecture) as pilot:
+        shown = await at(pilot, 5, "P", "i", "4")
+        assert "the marker here has no question about a run" in shown and view_of(lecture).place == "run"
+        for key in ("full_stop", "o", "b", "end"):
+            assert "cue cards are presented; esc leaves them" in await at(pilot, 5, key), key
+        words = await press(pilot, "question_mark")
+        assert "the previous card" in words and "5 s back" not in words and "play and pause" not in words
+
+
 async def test_a_picture_for_a_projector_shows_the_cue_card_of_its_moment() -> None:
     for place, at, words in (
         ("run", 14.75, "Now in tiles"),

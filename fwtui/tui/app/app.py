@@ -259,7 +259,7 @@ class FwtuiApp(Survivor):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "place":
-            return self.view is not None and self.view.place_named(str(parameters[0])) is not None
+            return self.view is not None and not self.view.presenting and self.view.place_named(str(parameters[0])) is not None
         return super().check_action(action, parameters)
 
     async def run_action(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from textual.actions import parse
@@ -27,7 +28,10 @@ class ActionTable:
     def offered(self) -> list[Action]:
         """Return the rows for the help: all that this screen has for its view."""
         read_only = self._read_only
-        return [row for row in self.all() if row.belongs(self._view) and (row.shows or not read_only)]
+        rows = [row for row in self.all() if row.belongs(self._view) and (row.shows or not read_only)]
+        if not self._view.presenting:
+            return rows
+        return [replace(row, tooltip=bindings.ON_CARDS[row.id] or row.tooltip) for row in rows if row.id in bindings.ON_CARDS]
 
     def places(self) -> list[Action]:
         """Return the rows that lead to the screens of the view."""
@@ -61,6 +65,8 @@ class ActionTable:
         row = table(type(self._screen)).get((action, parameters))
         if row is None:
             return None
+        if self._view.presenting and row.id not in bindings.ON_CARDS:
+            return bindings.is_presented(self._screen)
         reason = row.unavailable(self._screen)
         return "" if reason is None and not row.belongs(self._view) else reason
 

@@ -99,18 +99,25 @@ TRANSPORT = (
     _moved("[", "move('next_run', -1)", "Previous run", "to the beginning of the previous run", id="run.before"),
     _moved(")", "move('next_marker', 1)", "Next marker", "to the next marker", id="marker.next"),
     _moved("(", "move('next_marker', -1)", "Previous marker", "to the previous marker", id="marker.before"),
-    _moved("G", "go", "Go to", "to a time, a percentage, a run or a marker", is_presented),
+    _moved("G", "go", "Go to", "to a time, a percentage, a run or a marker"),
     _arrow("right", "move('jump', 5)", "Forward", "5 s forward", "jump"),
     _arrow("left", "move('jump', -5)", "Backward", "5 s back", "jump.back"),
     _arrow("home", "move('seek', 0)", "Beginning", "to the beginning", "home"),
     _arrow("end", "move('seek', 1)", "End", "to the end", "end"),
-    _moved(">", "adjust('speed', 1)", "Faster", "double the speed, up to 64x", is_presented, "faster"),
-    _moved("<", "adjust('speed', -1)", "Slower", "halve the speed, down to 0.25x", is_presented, "slower"),
-    _moved("M", "adjust('stops')", "Stops", "stop at every marker, on and off", is_presented, "stops"),
+    _moved(">", "adjust('speed', 1)", "Faster", "double the speed, up to 64x", id="faster"),
+    _moved("<", "adjust('speed', -1)", "Slower", "halve the speed, down to 0.25x", id="slower"),
+    _moved("M", "adjust('stops')", "Stops", "stop at every marker, on and off", id="stops"),
     _moved("i", "guess", "Guess", "type a guess, which the answer is compared with", _no_guess, "marker.guess"),
     _played("!", "answer", "Answer", "the answer to the question of this marker", _nothing_asked, "marker.answer"),
 )
 
+# what actions do during a presentation of cue cards; "": the same. All others are unavailable then
+ON_CARDS = {
+    **dict.fromkeys(("play", "jump", "panel.down", "marker.next"), "the answer, then the next card"),
+    **dict.fromkeys(("jump.back", "panel.up", "marker.before"), "the previous card"),
+    "back": "leave the cue cards",
+    **dict.fromkeys(("marker.guess", "marker.answer", "help", "quit", "close", "presenter", "save", "log"), ""),
+}
 # moves that turn the cue cards during a presentation, and by how many; the others do nothing then
 TURNS = {("play",): 1, ("jump", 5): 1, ("jump", -5): -1, ("next_marker", 1): 1, ("next_marker", -1): -1}
 

@@ -403,7 +403,8 @@ class Frame(PlaceScreen):
 
     def action_help(self) -> None:
         first, more = ([row for row in self.rows.offered() if row.show is visible] for visible in (True, False))
-        groups = (("Main keys", first), self.MOVES, ("Screens", self.rows.places()), ("More", more))
+        others = () if self.view.presenting else (self.MOVES, ("Screens", self.rows.places()))
+        groups = (("Main keys", first), *others, ("More", more))
         glossary = [(term, filled_in(meaning, self)) for term, meaning in GLOSSARY]
         about = (("Terms of this screen", self.WORDS), ("Glossary", glossary))
         everywhere = ("Everywhere", bindings.EVERYWHERE)

@@ -24,7 +24,7 @@ from fwtui.tui.actions import bound, first_reason, hidden_look, look, require
 from fwtui.tui.background import ladder_for
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.base_screens import Giveaways
-from fwtui.tui.frame.bindings import cannot_run, is_presented, no_run
+from fwtui.tui.frame.bindings import cannot_run, no_run
 from fwtui.tui.frame.dialogs import PromptScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.view import View
@@ -86,7 +86,7 @@ _next_rung = "run the rung that removes this run's bottleneck, on the same graph
 NEXT_RUNG = bound("n", "next_rung", "Try next", _next_rung, _no_next_rung, deliberate=True)
 SORT = hidden_look("S", "sort_runs", "Sort", "sort the table of runs by the next of " + ", ".join(ORDERS), no_run, "runs.sort")
 FILTER = hidden_look("slash", "filter_runs", "Filter", "only runs that contain a text", no_run, "runs.filter", key_display="/")
-MOTION = replace(bindings.MOTION, unavailable=first_reason(is_presented, no_run, _no_motion))
+MOTION = replace(bindings.MOTION, unavailable=first_reason(no_run, _no_motion))
 
 
 class SessionScreen(Frame):
