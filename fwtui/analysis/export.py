@@ -14,7 +14,7 @@ import msgspec
 
 from fwtui.analysis.columns import PRINTED, head, printed
 from fwtui.analysis.report import markdown, result
-from fwtui.common import gc_pause
+from fwtui.common import gc_pause, units
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.sessions.library import load_model
@@ -26,6 +26,14 @@ from fwtui.stream.run import Run
 
 Row = dict[str, Any]
 TABLES = ("runs", "phases", "samples", "rounds", "counters", "answers", "histogram", "telemetry", "markers")
+_UNITS: dict[str, Callable[[float], str]] = {  # by the end of a column's name
+    "relaxations_per_second": units.rate,
+    "bytes_per_second": units.bandwidth,
+    "relaxations": lambda count: units.scaled(count, ""),
+    "bytes": lambda count: units.scaled(count, "B"),
+    "seconds": units.duration,
+    "share": units.percent,
+}
 FORMATS = {"csv": ".csv", "jsonl": ".jsonl", "md": ".md", "parquet": ".parquet"}
 # parts of a result that have their own rows, and the version of its fields
 _OWN_TABLE = ("phase_details", "phases", "counters", "answers", "version")
@@ -146,10 +154,10 @@ def write_json_lines(rows: Iterable[Row], out: TextIO) -> None:
 
 
 def write_markdown(rows: Iterable[Row], out: TextIO) -> None:
-    """Write a Markdown table; markup in cells is escaped."""
+    """Write a Markdown table for a report: numbers have units as on the screens; markup in cells is escaped."""
     columns = _columns(rows)
-    cells = ([_markdown_cell(row.get(name)) for name in columns] for row in rows)
-    out.writelines(f"{line}\n" for line in markdown(columns, cells))
+    cells = ([_markdown_cell(_with_unit(name, row.get(name))) for name in columns] for row in rows)
+    out.writelines(f"{line}\n" for line in markdown([name.replace("_", " ") for name in columns], cells))
 
 
 def parquet_writer() -> Callable[[Iterable[Row], IO[bytes]], None]:
@@ -176,6 +184,14 @@ def _csv_cell(value: Any) -> Any:
     if isinstance(value, str) and _FORMULA.match(value):
         return f"'{value}"
     return msgspec.json.encode(value).decode() if isinstance(value, (dict, bool)) else value
+
+
+def _with_unit(column: str, value: Any) -> Any:
+    """Format a number with the unit of its column; other values stay as they are."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return value
+    unit = next((unit for ending, unit in _UNITS.items() if column.endswith(ending)), None)
+    return unit(value) if unit is not None else units.digits(value) if isinstance(value, float) else value
 
 
 def _markdown_cell(value: Any) -> str:

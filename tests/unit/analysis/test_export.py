@@ -57,6 +57,16 @@ class TestExport:
         assert cells.endswith("| =1 two |  |")
         assert r"x \| &lt;script&gt; \`y\` \\ \[l\](u) \~s\~ &amp;lt;" in cells and "<" not in cells
 
+    def test_numbers_of_a_report_have_units(self) -> None:
+        out, row = (
+            io.StringIO(),
+            {"n": 4096, "seconds": 0.2528942, "share": 0.03243, "model_bytes_per_second": 4.3477e12, "x": 0.12345},
+        )
+        export.write_markdown([row], out)
+        head, _, cells = out.getvalue().splitlines()
+        assert head == "| n | seconds | share | model bytes per second | x |"
+        assert cells == "| 4096 | 253 ms | 3.2 % | 4.35 TB/s | 0.12 |"
+
     def test_parquet_uses_what_is_installed_or_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         written: list[Any] = []
         for name in ("pyarrow", "pyarrow.parquet", "pandas"):
