@@ -25,6 +25,9 @@ def scaled(value: float | None, unit: str) -> str:
     return f"{digits(value)} {unit}"
 
 
+SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+
+
 def duration(seconds: float | None) -> str:
     """Format a measured time: 38.4 ms, 1.20 s, 2 min 05 s."""
     if seconds is None:
@@ -33,7 +36,7 @@ def duration(seconds: float | None) -> str:
         return "0 s"
     if seconds >= 119.5:
         return f"{int(seconds + 0.5) // 60} min {int(seconds + 0.5) % 60:02d} s"
-    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+    for unit, factor in SECONDS.items():
         if seconds >= factor * 0.9995:
             return f"{digits(seconds / factor)} {unit}"
     return f"{digits(seconds / 1e-6)} us"

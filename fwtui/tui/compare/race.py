@@ -69,9 +69,9 @@ def clock(place: RacePosition, way: ProgressCurve) -> str:
     """Format the time so far with the unit and decimals of the total, so that the figures do not move."""
     whole = units.duration(way.total)
     number, _, unit = whole.partition(" ")
-    if place.seconds >= way.total or not unit.isalpha():
+    if place.seconds >= way.total or unit not in units.SECONDS:
         return units.duration(place.seconds)
-    return f"{place.seconds / way.total * float(number):.{len(number.partition('.')[2])}f} {unit}"
+    return f"{place.seconds / units.SECONDS[unit]:.{len(number.partition('.')[2])}f} {unit}"
 
 
 class RunnerState(NamedTuple):
