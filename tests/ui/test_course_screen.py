@@ -20,6 +20,7 @@ from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.ui_state import SavedUiState
 from fwtui.tui.export.screens import screen_text
+from fwtui.tui.frame.appearance import Appearance
 from fwtui.tui.frame.dialogs import DefinitionList, HelpScreen, PromptScreen
 from fwtui.tui.learn import screen as learn_screen
 from fwtui.tui.learn.course_panel import CourseAnswer, CourseText, GuessInput
@@ -352,3 +353,17 @@ def test_snapshots(learning: FwtuiApp, snap_compare, size: tuple[int, int]) -> N
         await press(pilot, "full_stop", "full_stop", "colon", *["right"] * 6, *["down"] * 4)
 
     assert snap_compare(learning, terminal_size=size, run_before=before)
+
+
+async def test_a_clicker_goes_through_the_course() -> None:
+    app = FwtuiApp(place="learn", lesson="1", look=Appearance(presenter=True), read_only=True)
+    async with opened(app, size=(120, 40)) as pilot:
+        page = app.screen
+        assert isinstance(page, LearnScreen) and not page.progress.answered
+        seen = set()
+        for _ in range(8):
+            await press(pilot, "pagedown")
+            seen.add((page.progress.place, page.progress.answered))
+        assert {(0, True), (1, False)} <= seen
+        await press(pilot, *["pageup"] * 12)
+        assert page.progress.place == 0

@@ -152,9 +152,16 @@ class LearnScreen(Frame):
         return Running(s.experiment.kernel, s.trace.plan[s.moment.step].op if s.moment is not None else "", dense=True)
 
     def action_scroll_panel(self, direction: int) -> None:
-        """Scroll the text, and then the source."""
+        """Scroll the text, and then the source; for a presenter, at the end of the text, go on or back in the course."""
         text, code = self.query_one("#text"), self.query_one("#source")
         inside = code.scroll_y > 0 if direction < 0 else text.scroll_y >= text.max_scroll_y
+        at_end = text.scroll_y >= text.max_scroll_y if direction > 0 else text.scroll_y <= 0
+        if self.look.presenter and self.course_open and at_end:
+            if direction < 0 or self.progress.answered:
+                self.action_lesson(direction)
+            else:  # a clicker has no key for a guess
+                self._take(self.query_one(GuessLine).field.value)
+            return
         place = code if inside and code.display else text
         place.scroll_relative(y=direction * place.scrollable_content_region.height, animate=False)
 
@@ -355,8 +362,11 @@ class LearnScreen(Frame):
             self._see_guess()  # the key has released the scroll position
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
+        self._take(event.value)
+
+    def _take(self, guess: str) -> None:
         with self.reporting():
-            self.progress.guess(event.value)
+            self.progress.guess(guess)
             self._end_guess()
             if self.has_class("-narrow"):
                 self.call_after_refresh(self.query_one(self.PANEL).scroll_end, animate=False)
