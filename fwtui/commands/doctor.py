@@ -234,6 +234,8 @@ def limit_lines(limit_values: events.Limits) -> list[str]:
         else:
             bandwidth += f", one core {units.bandwidth(one.one_core)}"
             rows.append((level_name(one.level), "bytes changed in place", bandwidth, ""))
+    if not any(limit.clock_mhz for limit in limit_values.forms):  # the clock of a CPU is not recorded with its peak rates
+        rows = [row[:-1] for row in rows]
     notes = filter(None, [limit_values.note, limits.noise(limit_values)])
     return [f"{BACKENDS.get(limit_values.backend, limit_values.backend)}: {limit_values.device}", *table(rows), *notes]
 
