@@ -44,7 +44,7 @@ def excerpt(runs: Iterable[Run], run: Run, first: int = 0, last: int = 0) -> Sou
     sampled, listed = _sampled(run)
     files = _texts(run.source) or listed
     if not files:
-        raise Refused(f"the source of run {run.id} was not recorded up to this moment; `fwtui run --record-source` records it")
+        raise Refused(f"run {run.id} has no source up to this moment; `fwtui run --record-source` records only your kernels")
     totals = {file: sum(sum(lines.values()) for of, lines in sampled.items() if of[0] == file) for file in files}
     file = max(reversed(files), key=lambda name: totals[name])
     lines = files[file]

@@ -198,7 +198,7 @@ async def test_a_card_reports_a_source_that_was_not_recorded(replay_of: Replay) 
     app = replay_of([*scenes.gpu_session(), events.Marker(t=60.0, text="@source 3-4 Look.")])
     async with opened(app) as pilot:
         number = playback_of(app).player.count(events.Marker)[1]
-        assert "was not recorded up to this moment; `fwtui run --record-source` records it" in await at(pilot, number)
+        assert "has no source up to this moment; `fwtui run --record-source` records only your kernels" in await at(pilot, number)
 
 
 async def test_a_question_before_the_first_run_has_no_answer(replay_of: Replay) -> None:

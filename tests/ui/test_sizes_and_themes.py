@@ -15,6 +15,7 @@ from fwtui.stream import events
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.screens import screen_text
+from fwtui.tui.frame.footer import KeyName
 from fwtui.tui.frame.places import MIN, place_names
 from fwtui.tui.textual_internals import strips
 
@@ -135,3 +136,8 @@ async def test_the_list_of_sessions_shows_details_of_the_marked_one() -> None:
             await pilot.resize_terminal(*size)
             text = await settled(pilot)
             assert emptiest(text, *size) < size[0] * size[1] / 3, (size, text)
+        for size in (*ROOMY, OTHERS[0]):
+            await pilot.resize_terminal(*size)
+            await settled(pilot)
+            *keys, palette = app.screen.query(KeyName)
+            assert len(keys) > 3 and all(key.region.right <= palette.region.x for key in keys), (size, "a title is cut off")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import accumulate
 
 from textual.actions import parse
 from textual.app import ComposeResult
@@ -44,9 +45,21 @@ class KeyFooter(Footer):
         self._keys: dict[str, tuple[str, Binding]] = {}
 
     def current_keys(self) -> dict[str, tuple[str, Binding]]:
-        """Return the first key and the binding of each available action, by its name."""
+        """Return the first key and the binding of each available action, by its name, as many as fit with their titles."""
         active = [(key, one.binding) for key, one in self.screen.active_bindings.items() if one.binding.show and one.enabled]
-        return {binding.action: (key, self._titled(binding)) for key, binding in active[::-1]}
+        named = {binding.action: (key, self._titled(binding)) for key, binding in active[::-1]}
+        palette = self.screen.active_bindings.get(self.app.COMMAND_PALETTE_BINDING)
+        room = self.app.size.width - (self._cells(palette.binding) if palette is not None else 0)
+        ends = accumulate(self._cells(binding) for _, binding in [*named.values()][::-1])
+        fits = sum(end - 1 <= room for end in ends)
+        return dict([*named.items()][len(named) - fits :])
+
+    def _cells(self, binding: Binding) -> int:
+        """Return the cells of a key with its title and a separator."""
+        return len(f"{self.app.get_key_display(binding)} {binding.description} ")
+
+    def on_resize(self) -> None:
+        self.bindings_changed(self.screen)
 
     def _titled(self, binding: Binding) -> Binding:
         """Return the binding with its title for the present state of the screen."""
