@@ -33,8 +33,8 @@ from fwtui.stream.run import Run
 from fwtui.stream.stages import STAGES
 
 _LEFT_OUT = (  # events that no comparison needs
-    *(Unknown, events.Notice, events.Marker, events.Progress, events.Graph, events.Round, events.Occupancy),
-    *(events.Ordered, events.Plan, events.Source, events.Answers, events.RankPhases),
+    *(Unknown, events.Notice, events.Marker, events.Progress, events.Graph, events.Round),
+    *(events.Ordered, events.Plan, events.Answers, events.RankPhases),
 )
 
 
