@@ -85,7 +85,7 @@ def program(
 def check_type(source: Path, name: str, entry: str, dtype: str) -> None:
     """Raise UserKernelError if the first parameter of a function, by its mangled name, points to another type of distances."""
     letters = {NUMBER[number][0]: number for number in NUMBER}  # the Itanium ABI abbreviates float to f
-    mangled = re.fullmatch(rf"_Z{len(name)}{name}Pr?K?([{''.join(letters)}]).*", entry)
+    mangled = re.fullmatch(rf"_Z{len(name)}{name}(?:I.*?Ev)?Pr?K?([{''.join(letters)}]).*", entry)
     if mangled and letters[mangled[1]] != dtype:
         takes = letters[mangled[1]]
         fix = f'make it a template, or write own(plan, build, dtypes=("{takes}",))'
