@@ -42,7 +42,12 @@ WRONG = [
     (BY_VERTEX, TO_K, "to_k = sorted([distance[i, k]])[0]", rf"mine\.py:31: {COMPILES_NOT} TypingError: .* sorted\(list.*"),
     (EXAMPLE, BODY, "int k)\n{\n    int n = 9;", r"mine\.cu:\d+: relax takes 2 parameters, but .* passes 3: .*"),
     (EXAMPLE, N, N.replace("int n", "long n"), r"mine\.cu:\d+: relax takes parameters of 8, 8, 4 bytes, but .*: 1 pointer, n .*"),
-    (EXAMPLE, "relax(T *", "relax(int *", r"mine\.cu:\d+: relax takes int \*, but the distances of this run are float32; .*"),
+    (
+        EXAMPLE,
+        "T *distance, " + BODY,
+        f"int *cells, {BODY} T *distance = (T *)cells;",
+        r"mine\.cu:\d+: relax takes int \*, but .* are float32; .*",
+    ),
     (EXAMPLE, BODY, BODY + HEAVY, rf"mine\.cu:\d+: {LAUNCHED} 1024 threads of \d+ registers .*"),
     (EXAMPLE, BODY, BODY + LARGE, rf"mine\.cu:\d+: relax takes 65,536 {MAY_TAKE} .*row\[16384\];.*"),
     (BY_VERTEX, "else 16", "else 64", rf"mine\.py:27: {LAUNCHED} blocks of 64 x 64 threads; a block has 1 to 1024: .*"),
