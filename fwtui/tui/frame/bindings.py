@@ -138,8 +138,8 @@ COMMON = (
     hidden_look("pageup", "scroll_panel(-1)", "Panel up", "scroll a panel up", _no_panel, "panel.up", priority=True),
     hidden_look("pagedown", "scroll_panel(1)", "Panel down", "scroll a panel down", _no_panel, "panel.down", priority=True),
     hidden_look("asterisk", "details", "Details", "the origin of each number: model, probe, GPM, counters; on and off"),
-    hidden_look("P", "presenter", "Present", "large numbers, fewer panels, cue cards one by one; on and off"),
-    hidden("y", "save", "Save", "save or copy the table, the results or the screen"),
+    hidden_look("P", "presenter", "Present", "for a projector: large numbers, fewer panels, cue cards one by one; on and off"),
+    hidden("y", "save", "Save", "save, export or copy the table, the results or the screen"),
     hidden_look("l", "log", "Log", "the complete log, and the last output of a crashed process"),
 )
 # for screens whose own keys leave less room in the footer
