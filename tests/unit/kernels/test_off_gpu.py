@@ -70,10 +70,11 @@ def cases() -> Iterator[Any]:
     _, new = CAPABILITIES
     for kernel in CUDA:
         usual = kernel.default_tile
-        for tile in kernel.tiles or (1,):
-            for dtype in kernel.dtypes if tile == usual else kernel.dtypes[:1]:
-                for cc in CAPABILITIES if dtype == kernel.dtypes[0] else (new,):
-                    quick = tile == usual and cc == new and dtype == kernel.dtypes[0] and kernel.id in TELLING
+        for dtype in kernel.dtypes:
+            first = dtype == kernel.dtypes[0]
+            for tile in kernel.tiles or (1,) if first else (kernel.tile_for(0, dtype=dtype) or 1,):
+                for cc in CAPABILITIES if first else (new,):
+                    quick = tile == usual and cc == new and first and kernel.id in TELLING
                     name = f"{kernel.id}-{tile}-{dtype}-sm_{cc[0]}{cc[1]}"
                     yield pytest.param(kernel, tile, dtype, cc, id=name, marks=() if quick else pytest.mark.slow)
 
