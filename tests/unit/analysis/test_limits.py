@@ -217,7 +217,7 @@ def test_doctor_reports_peak_rates(cache: Path, pretend: Pretend, capsys: pytest
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "CPU: a processor"
     assert [line.split("  ")[0] for line in lines[1:]] == ["form", "float32", "copy"]
-    assert "100 Grelax/s" in lines[2] and "n/a" in lines[2] and "4.00 TB/s" in lines[3]
+    assert "100 Grelax/s" in lines[2] and "n/a" not in lines[2] and "4.00 TB/s" in lines[3]  # no clock was recorded
     main(["doctor"])
     assert "float32 100 G relaxations/s" in capsys.readouterr().out
     assert limits.describe_peaks(GPU) == ["float32 17.0 T", "int32 16.0 T", "int16 33.0 T"]
