@@ -9,7 +9,7 @@ from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, 
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.disturbances import disturbances
 from fwtui.analysis.explanation import explain, speedup_causes
-from fwtui.analysis.limits import limit_of, share_of_peak
+from fwtui.analysis.limits import limit_of, of_all_devices, share_of_peak
 from fwtui.common import units
 from fwtui.machine.tuning_table import config_of
 from fwtui.stream.model import Model
@@ -153,8 +153,8 @@ def _checksum(row: TableRow) -> str | None:
 
 
 def flops_per_task(model: Model, run: Run) -> float | None:
-    """Return peak FLOP/s / rate: the operations that the GPU could do in the time of a relaxation (Lund and Smith)."""
-    flops = fp32_flops(model.gpu_of(run)) if run.backend == "cuda" else None
+    """Return peak FLOP/s / rate: the operations that the run's GPUs could do in the time of a relaxation (Lund and Smith)."""
+    flops = of_all_devices(run, fp32_flops(model.gpu_of(run))) if run.backend == "cuda" else None
     return flops / run.rate if flops is not None and run.rate else None
 
 

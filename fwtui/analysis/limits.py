@@ -70,8 +70,13 @@ def describe_peaks(limits: events.Limits) -> list[str]:
 
 def share_of_peak(run: Run, gpu: events.Device | None) -> float | None:
     """Return effective bandwidth / peak bandwidth of the run's GPUs; None for a CPU kernel."""
-    peak = gpu.peak_bytes_per_second if gpu is not None and run.backend == "cuda" else None
-    return run.bandwidth / peak / run.device_count if run.bandwidth and peak else None
+    peak = of_all_devices(run, gpu.peak_bytes_per_second) if gpu is not None and run.backend == "cuda" else None
+    return run.bandwidth / peak if run.bandwidth and peak else None
+
+
+def of_all_devices(run: Run, rate: float | None) -> float | None:
+    """Scale a device's rate to all devices of the run."""
+    return rate * run.device_count if rate is not None else None
 
 
 def _clock_factor(model: Model, run: Run, form: events.FormLimit) -> float:

@@ -33,7 +33,7 @@ from fwtui.analysis.bottleneck import (
 from fwtui.analysis.cpu import CpuFacts, cpu_facts, has_minimum, level_with_article, phase_facts, scalar_reason
 from fwtui.analysis.data_sheet import SHARED_BYTES_PER_CLOCK, shared_bytes_per_second
 from fwtui.analysis.disturbances import MAX_OVERHEAD, timers_distort
-from fwtui.analysis.limits import limit_of
+from fwtui.analysis.limits import limit_of, of_all_devices
 from fwtui.analysis.rank_timing import LATE, link_bandwidth, whole_percent
 from fwtui.analysis.warps import ISSUE, PIPE, issue_rate, issue_slots, main_samples, samples_of
 from fwtui.common import units
@@ -123,9 +123,9 @@ def roofs_of(model: Model, run: Run) -> Roofs:
     read = {one.level: one.bytes_per_second for one in measured.levels} if measured is not None else {}
     near = read.get(1)
     memory, shared, l2 = (
-        _all(run, most) for most in (gpu.peak_bytes_per_second, near or shared_bytes_per_second(gpu), read.get(2))
+        of_all_devices(run, most) for most in (gpu.peak_bytes_per_second, near or shared_bytes_per_second(gpu), read.get(2))
     )
-    slots, issue = _all(run, issue_slots(model, run)), _all(run, issue_rate(model, run, main_samples(run)))
+    slots, issue = of_all_devices(run, issue_slots(model, run)), of_all_devices(run, issue_rate(model, run, main_samples(run)))
     size = gpu.multiprocessors, gpu.l2_bytes
     return Roofs(memory, rate, form, shared, *size, l2, slots, issue, gpu.compute_capability, near is not None)
 
@@ -143,12 +143,7 @@ def _cpu_roofs(model: Model, run: Run, rate: float | None, form: str, noisy: boo
     forms = measured.forms if measured is not None else ()
     plain = next((one.relaxations_per_second for one in forms if one.form == "float32"), None)
     slower = plain if run.experiment.dtype == "float32" and plain and rate and plain < rate else None
-    return Roofs(_all(run, copied), rate, form, memory=memory, noisy=" and ".join(names), float_minimum=slower)
-
-
-def _all(run: Run, rate: float | None) -> float | None:
-    """Scale a device's rate to all devices of the run."""
-    return rate * run.device_count if rate is not None else None
+    return Roofs(of_all_devices(run, copied), rate, form, memory=memory, noisy=" and ".join(names), float_minimum=slower)
 
 
 def phase_rows(model: Model, run: Run) -> tuple[PhaseRow, ...]:

@@ -15,7 +15,7 @@ from fwtui.analysis.cpu import cpu_facts, level_name, phase_facts
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.disturbances import disturbances
 from fwtui.analysis.explanation import explain
-from fwtui.analysis.limits import limit_of
+from fwtui.analysis.limits import limit_of, of_all_devices
 from fwtui.analysis.rank_timing import gain, imbalance, rank_times
 from fwtui.analysis.warps import loop_facts, shares
 from fwtui.stream.events import WarpSamples
@@ -68,8 +68,8 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "limit_noisy": limit.noisy if limit is not None else None,
         "share_of_limit": limit.share if limit is not None else None,
         "model_bytes_per_second": run.bandwidth,
-        "peak_bytes_per_second": gpu.peak_bytes_per_second if gpu is not None else None,
-        "peak_flops_per_second": fp32_flops(gpu),
+        "peak_bytes_per_second": of_all_devices(run, gpu.peak_bytes_per_second) if gpu is not None else None,
+        "peak_flops_per_second": of_all_devices(run, fp32_flops(gpu)),
         "flops_per_task": flops_per_task(model, run),
         "baseline": against.id if against is not None else None,
         "speedup": speedup(run, against),

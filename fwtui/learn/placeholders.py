@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fwtui.analysis.compare import ComparedRun
-from fwtui.analysis.limits import limit_of
+from fwtui.analysis.limits import limit_of, of_all_devices
 from fwtui.analysis.sparsity import reduction
 from fwtui.analysis.warps import loop_facts, main_samples
 from fwtui.common import units
@@ -36,7 +36,7 @@ FILLED: Mapping[str, tuple[Callable[[ComparedRun], Any], Callable[[Any], str]]] 
     "instructions": (lambda e: (samples := main_samples(e.run)) and loop_facts(samples).each, units.digits),
     "launches": (lambda e: e.run.steps, "{:,}".format),
     "bandwidth": (lambda e: e.run.bandwidth, units.bandwidth),
-    "peak": (lambda e: (gpu := e.model.gpu_of(e.run)) and gpu.peak_bytes_per_second, units.bandwidth),
+    "peak": (lambda e: (gpu := e.model.gpu_of(e.run)) and of_all_devices(e.run, gpu.peak_bytes_per_second), units.bandwidth),
     "limit": (lambda e: (limit := limit_of(e.model, e.run)) and limit.relaxations_per_second, large_number),
     "dram": (lambda e: (evidence := e.model.evidence(e.run)) and evidence.dram_utilisation, units.percent),
     "occupancy": (lambda e: (o := e.run.main_occupancy) and o.max_warps and o.warps / o.max_warps, units.percent),

@@ -12,7 +12,7 @@ from math import isfinite
 from typing import NamedTuple
 
 from fwtui.analysis.compare import NOT_COMPARED, ComparedRun, compare
-from fwtui.analysis.limits import limit_of
+from fwtui.analysis.limits import limit_of, of_all_devices
 from fwtui.analysis.occupancy import occupancy
 from fwtui.common import units
 from fwtui.common.errors import Refused
@@ -148,8 +148,8 @@ def _limiter_choices(entrant: ComparedRun) -> tuple[GuessChoice, ...]:
 
 
 def _peak(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
-    device = entrant.model.gpu_of(entrant.run)
-    peak = device.peak_bytes_per_second if device is not None and entrant.run.backend == "cuda" else None
+    device = entrant.model.gpu_of(entrant.run) if entrant.run.backend == "cuda" else None
+    peak = of_all_devices(entrant.run, device.peak_bytes_per_second) if device is not None else None
     if not peak or not entrant.run.bandwidth:
         raise Refused(f"{entrant.label} has no effective or peak bandwidth; choose a run on a GPU that reports both")
     share = _finite(entrant, entrant.run.bandwidth / peak)

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from fwtui.analysis import rank_timing
 from fwtui.analysis.causes import hints
 from fwtui.analysis.compare import ComparedRun
+from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.explanation import explain
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.analysis.phase_table import phase_rows, roofs_of
@@ -92,6 +93,9 @@ class TestGain:
         assert roofs_of(model, model.runs[2]).bytes_per_second == 4 * 4.81e12
         run, gpu = model.runs[2], model.gpu
         assert run.bandwidth is not None and share_of_peak(run, gpu) == pytest.approx(run.bandwidth / 4.81e12 / 4)
+        row = result(model, run)
+        assert row["model_bytes_per_second"] / row["peak_bytes_per_second"] == share_of_peak(run, gpu)
+        assert row["flops_per_task"] == pytest.approx(4 * (fp32_flops(gpu) or 0.0) / (run.rate or 1.0))
 
 
 class TestWhy:
