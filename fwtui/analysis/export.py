@@ -156,7 +156,9 @@ def write_json_lines(rows: Iterable[Row], out: TextIO) -> None:
 def write_markdown(rows: Iterable[Row], out: TextIO) -> None:
     """Write a Markdown table for a report: numbers have units as on the screens; markup in cells is escaped."""
     columns = _columns(rows)
-    cells = ([_markdown_cell(_with_unit(name, row.get(name))) for name in columns] for row in rows)
+    # the value of a counter has the unit of that counter
+    named = ([(row.get("counter", name) if name == "value" else name, row.get(name)) for name in columns] for row in rows)
+    cells = ([_markdown_cell(_with_unit(*one)) for one in row] for row in named)
     out.writelines(f"{line}\n" for line in markdown([name.replace("_", " ") for name in columns], cells))
 
 

@@ -86,7 +86,9 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "copies": _copies(run),
         "stages": {s.key: t for s in STAGES.values() if s.in_results and (t := run.stage_seconds(s.key)) is not None},
         "occupancy": occupancy.warps / occupancy.max_warps if occupancy is not None and occupancy.max_warps else None,
-        "occupancy_limited_by": list(occupancy.limiters) if occupancy is not None else [],
+        "occupancy_limited_by": list(occupancy.limiters)
+        if occupancy is not None and occupancy.warps < occupancy.max_warps
+        else [],
         "throttled": list(throttled(evidence.throttle)) if evidence is not None and gpu is not None else [],
         "disturbances": [str(one) for one in disturbances(run, evidence)],
         "gpu_power_watts": evidence.power_watts if evidence is not None and gpu is not None else None,

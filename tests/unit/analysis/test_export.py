@@ -66,6 +66,8 @@ class TestExport:
         head, _, cells = out.getvalue().splitlines()
         assert head == "| n | seconds | share | model bytes per second | x |"
         assert cells == "| 4096 | 253 ms | 3.2 % | 4.35 TB/s | 0.12 |"
+        export.write_markdown([{"counter": "seconds", "value": 3.1e-4}, {"counter": "dram_share", "value": 0.25}], out)
+        assert out.getvalue().splitlines()[-2:] == [r"| seconds | 310 us |", r"| dram\_share | 25.0 % |"]
 
     def test_parquet_uses_what_is_installed_or_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         written: list[Any] = []
