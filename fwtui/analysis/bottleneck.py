@@ -77,41 +77,51 @@ class Bottleneck(NamedTuple):
         return f"{self.what}{f' in {phase}' * bool(phase)}{f': {evidence}' * bool(self.because)}"
 
 
-def reason_of(run: Run, issue_slots: float | None, samples: WarpSamples) -> WarpReason:
-    """Return the main warp state of a kernel function; warps compute only if counters or its loop show the issue slots full.
+class IssueSlots(NamedTuple):
+    """The issue slots of all GPUs of a run."""
 
-    `issue_slots` is the number of instructions that the threads of all GPUs can issue per second.
-    """
+    per_second: float | None  # instructions of threads per second, if the schedulers issue one in every cycle
+    occupancy: float | None = None  # achieved occupancy of the whole run, by GPM
+
+
+def reason_of(run: Run, slots: IssueSlots, samples: WarpSamples) -> WarpReason:
+    """Return the main warp state of a kernel function; warps compute only if counters or its loop show the issue slots full."""
+    issue_slots = slots.per_second
     compute, each = counters_of(run, samples.op).get("compute_share"), loop_facts(samples).each
     slowest = max(run.phases, key=lambda phase: phase.seconds, default=None)
     rate = slowest.relaxations / slowest.seconds if slowest is not None and slowest.seconds > 0 else 0.0
-    rate *= main_samples(run) is samples
+    main = main_samples(run) is samples
+    rate *= main
     needed = rate * each / issue_slots if rate and each and issue_slots else 1.0
     full = compute >= SATURATED_SHARE if compute is not None else needed >= MIN_ISSUED_SHARE
     reason = warp_reason(samples, run.listing(samples.op), full)
-    if (filled := filled_slots(run, samples)) is None:
+    if (filled := filled_slots(run, samples, slots.occupancy if main else None)) is None:
         return reason
-    issued, warps = filled
-    text = f"a warp issued in {units.percent(issued)} of its samples; with {units.digits(warps)} warps per scheduler that fills "
-    text += f"{units.percent(min(issued * warps, 1.0))} of the issue slots"
+    issued, warps, most = filled
+    text = f"a warp issued in {units.percent(issued)} of its samples; with {most}{units.digits(warps)} warps per scheduler that "
+    text += f"fills {most}{units.percent(min(issued * warps, 1.0))} of the issue slots"
     least = rate * (fewest_instructions(samples) or 0.0) / issue_slots if issue_slots else 0.0
     if not isfinite(least) or least <= MAX_SLOT_ERROR * issued * warps:
         part = f", {units.percent(needed)} by the inner loop" if needed < issued * warps and not loop_facts(samples).whole else ""
+        if isfinite(least) and least > issued * warps:
+            part = f"; the measured rate needs {units.percent(least)}, within the error of the samples"
         return reason._replace(slots=f"{text}{part}")
     text = f"samples contradict the measured rate: {text}, but {units.rate(rate)} needs at least {units.percent(least)}"
     return WarpReason(UNKNOWN, text, None, contradicts=True)
 
 
-def filled_slots(run: Run, samples: WarpSamples) -> tuple[float, float] | None:
+def filled_slots(run: Run, samples: WarpSamples, achieved: float | None) -> tuple[float, float, str] | None:
     """Return the share of the samples of a warp in which it issued, and the resident warps per scheduler; None if unknown.
 
-    The warps are those that counters read, else those of the theoretical occupancy, unless the blocks are too few for it.
+    The warps are those that counters read, else those of the occupancy that the run `achieved`, else at most those of the
+    theoretical occupancy, with "at most " as the third value.
     """
     one, issued = next((o for o in run.occupancies if o.op == samples.op), None), shares(samples.reasons).get(SELECTED)
     if one is None or not one.max_warps or not issued:
         return None
-    warps = counters_of(run, samples.op).get("occupancy", one.warps / one.max_warps) * one.max_warps / SCHEDULERS
-    return (issued, warps) if issued * warps <= MAX_FILLED else None
+    known = counters_of(run, samples.op).get("occupancy", achieved)
+    warps = (one.warps if known is None else known * one.max_warps) / SCHEDULERS
+    return (issued, warps, "at most " * (known is None)) if issued * warps <= MAX_FILLED else None
 
 
 def by_samples(

@@ -23,6 +23,7 @@ from fwtui.analysis.bottleneck import (
     SATURATED_SHARE,
     UNKNOWN,
     Bottleneck,
+    IssueSlots,
     by_counters,
     by_samples,
     by_telemetry,
@@ -65,7 +66,7 @@ class Roofs(NamedTuple):
     multiprocessors: int | None = None  # per device
     l2_bytes: int | None = None
     l2_bytes_per_second: float | None = None  # measured
-    issue_slots: float | None = None  # instructions of threads per second, if the schedulers issue one in every cycle
+    issue_slots: IssueSlots = IssueSlots(None)
     issued_per_second: float | None = None  # relaxations by the instructions of the slowest phase's loop, if nothing ever waited
     capability: tuple[int, int] | None = None  # compute capability; None for a CPU
     shared_measured: bool = False
@@ -125,7 +126,9 @@ def roofs_of(model: Model, run: Run) -> Roofs:
     memory, shared, l2 = (
         of_all_devices(run, most) for most in (gpu.peak_bytes_per_second, near or shared_bytes_per_second(gpu), read.get(2))
     )
-    slots, issue = of_all_devices(run, issue_slots(model, run)), of_all_devices(run, issue_rate(model, run, main_samples(run)))
+    evidence = model.evidence(run)
+    slots = IssueSlots(of_all_devices(run, issue_slots(model, run)), evidence.sm_occupancy if evidence is not None else None)
+    issue = of_all_devices(run, issue_rate(model, run, main_samples(run)))
     size = gpu.multiprocessors, gpu.l2_bytes
     return Roofs(memory, rate, form, shared, *size, l2, slots, issue, gpu.compute_capability, near is not None)
 

@@ -19,7 +19,9 @@ from pressing import keyed as shown
 from recorded_sessions import LECTURE, SESSION
 
 from fwtui.analysis import limits
+from fwtui.analysis.bottleneck import IssueSlots, reason_of
 from fwtui.analysis.occupancy import TABLE
+from fwtui.analysis.phase_table import roofs_of
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.folders import shipped_folder
 from fwtui.sessions.library import load_model, resolve
@@ -102,6 +104,11 @@ def test_issued_samples_issue_slots_and_equal_bounds_are_one_sentence_each() -> 
         in text
     )
     assert text.count("at most") == 1 and "these stalls: at most 1.05x, as compute is 94.8 % busy." in " ".join(text.split())
+    uncounted, slots = replace(model.runs[1], counted=()), roofs_of(model, model.runs[1]).issue_slots
+    (samples,) = uncounted.warps
+    achieved, theory = (reason_of(uncounted, one, samples).slots for one in (slots, IssueSlots(slots.per_second)))
+    assert "with 11.0 warps per scheduler that fills 43.8 % of the issue slots; the measured rate needs 52.0 %" in achieved
+    assert theory.endswith("with at most 16.0 warps per scheduler that fills at most 63.7 % of the issue slots")
 
 
 def test_a_run_without_a_time_is_named_and_lacks_no_cost_model_before_its_plan() -> None:
