@@ -24,7 +24,8 @@ from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
 from fwtui.machine import device_cache, hardware
-from fwtui.sessions.folders import files_in, own_folder, shipped_folder
+from fwtui.sessions.folders import own_folder
+from fwtui.sessions.library import SHIPPED, files_by_origin
 from fwtui.stream import events
 from fwtui.tui.frame.places import MIN
 from fwtui_kernels.compiled.cache_files import damaged_functions
@@ -93,7 +94,7 @@ def report() -> list[DoctorCheck]:
     """Check everything that limits the kernels, screens and recordings of this machine."""
     found, here = hardware.gpus(), hardware.machine()
     cores = f", {units.counted(here.cores, 'core')}" if here.cores else ""
-    users, shipped = (len(files_in(folder)) for folder in (own_folder(), shipped_folder()))
+    users, shipped = (sum((origin == SHIPPED) is which for _, origin in files_by_origin()) for which in (False, True))
     return [
         DoctorCheck("python", FOUND, ".".join(map(str, sys.version_info[:3]))),
         _platform(),

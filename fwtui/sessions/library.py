@@ -108,7 +108,7 @@ def find(cache: EntryCache | None = None) -> list[LibraryEntry]:
 
     Unchanged files in `cache` are not read again.
     """
-    entries = [_entry(path, origin, {} if cache is None else cache) for path, origin in _files()]
+    entries = [_entry(path, origin, {} if cache is None else cache) for path, origin in files_by_origin()]
     return sorted(entries, key=lambda entry: (entry.created, entry.path.name), reverse=True)
 
 
@@ -116,9 +116,9 @@ def resolve(name: str) -> Path:
     """Return the file of a path, with or without .fwt.jsonl, of a session's name or title, or of a prefix. Raises Refused."""
     if _offered is None and ("/" in name or os.path.isfile(name)):  # pathlib raises for a name that is too long
         return Path(name)
-    if Path(name) in (path for path, _ in _files()):
+    if Path(name) in (path for path, _ in files_by_origin()):
         return Path(name)
-    paths_by_stem = {stem(path): path for path, _ in _files()}
+    paths_by_stem = {stem(path): path for path, _ in files_by_origin()}
     slug = bare(name)
     if path := paths_by_stem.get(slug) or paths_by_stem.get(safe_slug(slug)):
         return path
@@ -191,7 +191,7 @@ def _ladder_in(folder: Path) -> Model | None:
         return None
 
 
-def _files() -> list[tuple[Path, str]]:
+def files_by_origin() -> list[tuple[Path, str]]:
     folders = ((shipped_folder(), SHIPPED), (own_folder(), OWN), (kept_folder(), AUTOSAVED))
     if _offered is not None:
         return [*((path, SHIPPED) for path in files_in(shipped_folder())), *((path, OWN) for path in _offered)]

@@ -129,16 +129,16 @@ class Begun(Struct, frozen=True, tag="begun", tag_field="told"):
 
 def repeated(findings: Sequence[Finding]) -> list[Finding]:
     """Return the cases that are wrong or race after the first one, which are displayed only by their names."""
-    return [finding for finding in findings if finding.outcome in (WRONG, RACY)][1:]
+    return [finding for finding in [finding for finding in findings if finding.outcome in (WRONG, RACY)][1:] if finding.n]
 
 
 def repeated_cases(findings: Sequence[Finding]) -> list[tuple[str, list[str]]]:
     """Count the cases that are wrong and those that race, each with the names of the repeated ones: 3 of 15 cases race."""
     parts, more = [], repeated(findings)
-    tested = sum(1 for finding in findings if finding.outcome in (RIGHT, WRONG, RACY))
+    tested = sum(1 for finding in findings if finding.n and finding.outcome in (RIGHT, WRONG, RACY))
     for outcome, verbs in ((WRONG, ("is wrong", "are wrong")), (RACY, ("races", "race"))):
         if cases := [finding.case for finding in more if finding.outcome == outcome]:
-            count = sum(1 for finding in findings if finding.outcome == outcome)
+            count = sum(1 for finding in findings if finding.n and finding.outcome == outcome)
             parts.append((f"{count} of {units.counted(tested, 'case')} {verbs[count > 1]}", cases))
     return parts
 

@@ -161,7 +161,8 @@ def _first_error(log: str, source: Path) -> UserKernelError:
         column = f":{lines[caret].index('^') + 1 + shift}"
         message = " ".join([message, *(line.strip() for line in lines[first + 1 : caret - 1])])
     if " host function" in message or ("cannot open source file" in message and "<" in text):
-        message = f"{message.partition('. ')[0]}; NVRTC compiles only the kernels: delete main and the headers of the host"
+        way = "put main and the headers of the host between `#ifndef __CUDACC_RTC__` and `#endif`"
+        message = f"{message.partition('. ')[0]}; NVRTC compiles only the kernels: {way}"
     others = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
     where = f"{Path(match['file']).name}:{match['line']}{column}"
     return UserKernelError(f"{where}: {message.strip()}{f': {text.strip()}' if text.strip() else ''}{others}")

@@ -159,9 +159,10 @@ def test_the_report_has_folders_and_sessions(here: Here, tmp_path: Path) -> None
     checks = here.checks()
     assert checks["data"].state == "ok" and checks["sessions"].found.startswith("0 of yours")
     folder = tmp_path / "data" / "fwtui" / "sessions"
-    folder.mkdir(parents=True)
-    for name in ("one.fwt.jsonl", "two.fwt.jsonl", "notes.txt"):
-        (folder / name).touch()
+    (kept := folder.with_name("kept")).mkdir(parents=True)
+    folder.mkdir()
+    for file in (folder / "one.fwt.jsonl", kept / "two.fwt.jsonl", folder / "notes.txt"):
+        file.touch()
     assert here.check("sessions").found.startswith("2 of yours")
     shutil.rmtree(tmp_path / "data" / "fwtui")
     (tmp_path / "data" / "fwtui").touch()  # a file where the folder should be

@@ -94,6 +94,7 @@ def test_tile_options_and_what_is_defined_are_macros_and_folders_are_included(tm
     (tmp_path / "parts" / "cells.h").write_text("const int CELLS = TILE * WIDTH * FACTOR;\n")
     (tmp_path / "mine.cu").write_text(
         '#include "cells.h"\n#include <cuda_fp16.h>\n'
+        "#ifndef __CUDACC_RTC__\n#include <cstdio>\nint main() { return 0; }\n#endif\n"
         'extern "C" __global__ void relax(NUMBER *d, int n) { __shared__ NUMBER s[CELLS]; '
         "for (int i = 0; i < CELLS; i++) s[i] = d[i + n]; __syncthreads(); d[threadIdx.x] = s[threadIdx.x]; }\n"
     )
