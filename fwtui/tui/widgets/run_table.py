@@ -12,7 +12,6 @@ from textual.widgets import DataTable
 
 from fwtui.analysis.columns import COLUMNS, HISTORY, WIDE, Column, TableRow, columns_of
 from fwtui.analysis.compare import ComparedRun, compare, speedup
-from fwtui.campaigns.sweep.axis import named, value, varied
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment, identity
 from fwtui.stream.model import Model
@@ -144,6 +143,10 @@ def distinctions(runs: Iterable[Run]) -> dict[int, str]:
         alike.setdefault((e.kernel, run.n, e.tile, e.dtype, e.devices), []).append(run)
     different = [group for group in alike.values() if len({identity(run.experiment) for run in group}) > 1]
     found: dict[int, str] = {}
+    if not different:
+        return found
+    from fwtui.campaigns.sweep.axis import named, value, varied  # the first frame has no runs to distinguish
+
     for group in different:
         names = [axis.name for axis in varied(run.experiment for run in group)]
         for run in group:

@@ -42,7 +42,8 @@ def source_line(path: str, line: int, package: Iterable[Path] = ()) -> SourceLin
 
 
 def package_files() -> tuple[Path, ...]:
-    return tuple(sorted(Path(__file__).parents[1].rglob("*.py")))
+    """Return the files whose functions Numba compiles: all but plans of CUDA C++, which has line numbers of its own."""
+    return tuple(sorted(path for path in Path(__file__).parents[1].rglob("*.py") if not path.name.endswith(".cu.py")))
 
 
 def _tag(path: str) -> int:

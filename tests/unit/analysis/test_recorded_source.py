@@ -44,7 +44,7 @@ def test_sampled_lines_are_marked() -> None:
     assert sum(hot.reasons.values()) == found.most > 0 and found.total >= found.most and found.before == 0
     lines = [one for op, _ in runs[1].code for one in getattr(runs[1].listing(op), "lines", ())]
     assert (hot.file, hot.line, hot.text) in {(one.file, one.line, one.text) for one in lines}
-    with pytest.raises(Refused, match="the source of run 1 was not recorded"):
+    with pytest.raises(Refused, match="run 1 has no source up to this moment"):
         excerpt(runs, replace(runs[0], code=()))
 
 
