@@ -138,8 +138,8 @@ def _limiter(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer
     if theory.warps < theory.max_warps:
         return QuestionAnswer(f"{' and '.join(theory.limiters)}: {fit}, {share}", None, theory.limiters, parts)
     enough = " and ".join(key for key in keys if key != "warps" and allowed[key] == theory.warps)
-    exact = f", with just enough {enough}" if enough else ""
-    return QuestionAnswer(f"Nothing limits it: {fit} can be resident{exact}", None, ("warps",), parts)
+    exact = f"; {enough} {'is' if enough == 'shared memory' else 'are'} just enough" if enough else ""
+    return QuestionAnswer(f"All {theory.warps} warps fit{exact}", None, ("warps",), parts)
 
 
 def _limiter_choices(entrant: ComparedRun) -> tuple[GuessChoice, ...]:
@@ -232,7 +232,8 @@ def numbered(choices: Sequence[GuessChoice]) -> str:
 def verdict(kind: QuestionKind, guess: float | str, answer: QuestionAnswer) -> str:
     """Describe the distance of a guess from the answer."""
     if isinstance(guess, str):
-        return "Right." if guess in answer.right else "Not this one."
+        guessed = next((part.title for part in answer.parts if part.key == guess and guess not in TITLES), "this one")
+        return "Right." if guess in answer.right else f"Not {guessed}."
     number = answer.number or 0.0
     if not guess or not number:
         return ""
@@ -272,9 +273,13 @@ class Cue(NamedTuple):
 
     @property
     def in_short(self) -> str:
-        """The panel and the text, else the title."""
-        short = self.body or self.title
-        return f"{PANELS[self.panel]}: {short}" if self.panel else short
+        """The text, else the title, after the panel that a statement points at."""
+        return self.pointer + (self.body or self.title)
+
+    @property
+    def pointer(self) -> str:
+        """The panel before a statement; empty before a question, which it would interrupt."""
+        return f"{PANELS[self.panel]}: " if self.panel and not self.asks else ""
 
     @property
     def span(self) -> str:

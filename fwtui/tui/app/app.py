@@ -61,7 +61,7 @@ REMEMBER_EVERY = 2.0  # seconds between saves of the state while the user types
 class FwtuiApp(Survivor):
     TITLE = "fwtui"
     CSS = """
-    Screen { background: $background; } GuessScreen { background: transparent; align: center bottom; }
+    Screen { background: $background; } GuessScreen { background: transparent; }
     #loading { width: 1fr; height: 1fr; content-align: center middle; color: $text-muted; }
     """
     HORIZONTAL_BREAKPOINTS = WIDTHS

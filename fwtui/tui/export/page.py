@@ -15,7 +15,7 @@ from fwtui.analysis.columns import COLUMNS, NONE
 from fwtui.analysis.html import escaped, head_row, table_row
 from fwtui.common import units
 from fwtui.common.version import __version__
-from fwtui.learn.questions import PANELS, POINT, QuestionAnswer
+from fwtui.learn.questions import POINT, QuestionAnswer
 from fwtui.sessions.player import SPEEDS
 from fwtui.tui.export.drawing import HEIGHT, WIDTH, parts, row_svg, style_sheet
 from fwtui.tui.export.film import Film, FilmFrame, FilmStop, Lines, row_text
@@ -200,8 +200,7 @@ def _question(stop: FilmStop, when: str) -> str:
     lines = cue.lines or [cue.title]
     text = " ".join(line for line in lines if not line.startswith(POINT))
     points = "".join(f"<li>{escaped(line.removeprefix(POINT))}</li>" for line in lines if line.startswith(POINT))
-    panel = f"{PANELS[cue.panel]}: " if cue.panel else ""
-    return f"{title}<p>{when} {escaped(panel + text)}</p>" + (f"<ul>{points}</ul>" if points else "")
+    return f"{title}<p>{when} {escaped(cue.pointer + text)}</p>" + (f"<ul>{points}</ul>" if points else "")
 
 
 def _answer(stop: FilmStop) -> Iterator[str]:

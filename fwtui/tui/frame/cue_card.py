@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import takewhile
 from typing import NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
+from textual.app import ComposeResult
 from textual.content import Content
 from textual.renderables.digits import Digits
 from textual.widget import Widget
+from textual.widgets import Static
 
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.recorded_source import ADDED, REMOVED, SAME, SourceExcerpt, excerpt
 from fwtui.common import units
 from fwtui.common.errors import Refused
-from fwtui.learn.questions import PANELS, SOURCE, Cue, QuestionAnswer, answer_of, cue_of, numbered, parse_guess, pick, verdict
+from fwtui.learn.questions import (
+    SOURCE,
+    Cue,
+    GuessChoice,
+    QuestionAnswer,
+    answer_of,
+    cue_of,
+    numbered,
+    parse_guess,
+    pick,
+    verdict,
+)
 from fwtui.stream.events import Code, Marker, RunStarted, Source
 from fwtui.tui.explain.warp_panel import sampled
 from fwtui.tui.frame.base_screens import PlaceScreen
@@ -39,11 +53,22 @@ class Card(NamedTuple):
     presented: bool = False  # at the top, legible from a distance
     roomy: bool = False  # whether there is room for large digits and empty lines
     guess: float | str | None = None  # a number, or the key of a choice
+    choices: tuple[GuessChoice, ...] = ()  # of a guess, until the answer is shown
     source: SourceExcerpt | str | None = None  # lines of the run's source; a text if they were not recorded
 
 
 class GuessScreen(PromptScreen):
-    """A field below the question and its panel, which stay visible."""
+    """A field for a guess; the panel of the question stays visible: in a presentation the field covers the card (`over_card`)."""
+
+    def __init__(self, heading: str, choices: Sequence[GuessChoice], placeholder: str, over_card: bool):
+        super().__init__(heading, "", placeholder, "Enter: show the answer · {key[dialog.close]}: cancel", max_length=20)
+        self.styles.align = "center", "top" if over_card else "bottom"
+        self._choices = choices
+
+    def body(self) -> ComposeResult:
+        if self._choices:
+            yield Static(Content("\n").join(_listed(self._choices)), markup=False)
+        yield from super().body()
 
 
 class CueCard(TextPanel["Card | None"]):
@@ -66,7 +91,7 @@ class CueCard(TextPanel["Card | None"]):
         rows = line(
             ("? " if cue.asks else "◆ ", f"{STRONG} $text-primary"),
             (f"{cue.title} · " if cue.title and cue.body else cue.title, STRONG),
-            (f"{PANELS[cue.panel]}: " if cue.panel and cue.body else "", "$text-primary"),
+            (cue.pointer if cue.body else "", "$text-primary"),
             (cue.body, STRONG),
             (f"  {card.number} of {card.of}", MUTED),
         ).wrap(width)
@@ -80,10 +105,16 @@ class CueCard(TextPanel["Card | None"]):
             rows += [*(gap if rows else []), *(row for text in cue.lines for row in line((text, STRONG)).wrap(width))]
         if rows_of_source := _source(card, width):
             rows += [*gap, *rows_of_source]
+        if card.choices:
+            rows += [*gap, *_listed(card.choices)]
         if answered := _answered(card, width):
             rows += [*gap, *answered]
         number = f"{card.number} of {card.of}" if card.number <= card.of else ""
         return [*rows, *gap, justify(line((number, MUTED)), line((card.keys, MUTED)), width)]
+
+
+def _listed(choices: Sequence[GuessChoice]) -> list[Content]:
+    return [line((f"{number} ", "$text-primary"), choice.text) for number, choice in enumerate(choices, 1)]
 
 
 def _source(card: Card, width: int) -> list[Content]:
@@ -159,7 +190,18 @@ def card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
     current_card = _card(view, key_of, roomy)
     if current_card is None:
         return None
-    return current_card._replace(guess=view.guesses.get(current_card.number), source=_excerpt(view, current_card.cue))
+    cue, guess = current_card.cue, view.guesses.get(current_card.number)
+    choices = _choices(view, cue) if current_card.presented and current_card.answer is None else ()
+    return current_card._replace(guess=guess, choices=choices, source=_excerpt(view, cue))
+
+
+def _choices(view: View, cue: Cue) -> tuple[GuessChoice, ...]:
+    """Return the choices of a question; none if the run lacks them, which its answer will say."""
+    if cue.kind is None or view.run is None:
+        return ()
+    with suppress(Refused):
+        return cue.kind.choices(ComparedRun(view.model, view.run))
+    return ()
 
 
 def _card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
@@ -191,7 +233,6 @@ def take_guess(view: View, update: Callable[[], None]) -> tuple[PromptScreen, Ca
     kind = cue.kind
     assert kind is not None
     choices = kind.choices(ComparedRun(view.model, view.run))
-    offered = "   ".join(f"{place} {choice.text}" for place, choice in enumerate(choices, 1))
 
     def take(text: str) -> None:
         if text.strip():
@@ -199,9 +240,8 @@ def take_guess(view: View, update: Callable[[], None]) -> tuple[PromptScreen, Ca
         view.answered = number
         update()
 
-    offered = offered.replace("{", "{{").replace("}", "}}")
-    hint = f"{offered}{'. ' * bool(offered)}Enter: show the answer; {{key[dialog.close]}}: cancel"
-    return GuessScreen(f"Your guess: {cue.body}", "", kind.hint or numbered(choices), hint, max_length=20), take
+    over_card = view.presenting and cue.panel != SOURCE
+    return GuessScreen(f"Your guess: {cue.body}", choices, kind.hint or numbered(choices), over_card), take
 
 
 def _excerpt(view: View, cue: Cue) -> SourceExcerpt | str | None:

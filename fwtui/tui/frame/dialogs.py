@@ -67,8 +67,8 @@ class Dialog(Over, ModalScreen[str | None]):
         yield from self._body
 
     def show_message(self, text: str) -> None:
-        """Show a message before the hint."""
-        self.query_one("#hint", Static).update(line((text, "$text-primary"), f" · {self.hint}"))
+        """Show a message on the line above the hint."""
+        self.query_one("#hint", Static).update(line((text, "$text-primary"), f"\n{self.hint}"))
 
     def answer(self, text: str) -> None:
         """Close with this text as the answer; if it is refused, show the reason and stay open."""

@@ -309,7 +309,7 @@ class Frame(PlaceScreen):
         """Switch the presenter's layout, and the presentation of cue cards if the recording has any, on or off."""
         self.app.look = self.look._replace(presenter=not self.look.presenter)  # type: ignore[attr-defined]
         if (playback := self.view.playback) is not None:
-            self.view.selected = self.view.notice = self.view.answered = None
+            self.view.selected = self.view.notice = None
             playback.present(self.look.presenter)
         self.update(True)
 

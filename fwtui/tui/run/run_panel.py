@@ -201,7 +201,7 @@ class RunPanel(VerticalScroll, can_focus=False):
         yield Banner(None)
         yield Update(())
         yield LadderChart(None, classes="-empty")
-        yield RunSection(lambda subject, width: [run_text.title(subject, width)])
+        yield RunSection(lambda subject, width: [run_text.title(subject, width)], classes="run-title")
         yield Figures()
         yield RunSection(in_lines, classes="total")
         yield RunSection(lambda s, width: bars(s.verdict, width) if s.verdict and not s.gained else [], classes="reason both")

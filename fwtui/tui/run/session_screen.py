@@ -120,7 +120,10 @@ class SessionScreen(Frame):
     SessionScreen.-presenter Figures { display: block; }
     SessionScreen.-presenter .total, SessionScreen.-presenter .check, SessionScreen.-presenter .key-numbers { display: none; }
     SessionScreen.-presenter.-short .both { display: block; }
-    SessionScreen.-presenter RunPanel .outside { display: none; }
+    SessionScreen.-presenter RunPanel .outside, SessionScreen.-presenting RunPanel .next { display: none; }
+    SessionScreen.-presenting RunPanel .run-title { dock: top; }
+    SessionScreen.-presenting #history { border-bottom: none; }
+    SessionScreen.-presenting HistoryTable.-veiled { display: none; }
     SessionScreen.-presenting .-pointed { background: $background; border: heavy $primary; }
     SessionScreen.-presenting RunPanel .check.-pointed, SessionScreen.-presenting RunPanel .outside.-pointed { display: block; }
     SessionScreen.-presenting TelemetryStrip.-pointed { display: block; max-height: 4; }

@@ -25,10 +25,8 @@ class TestQuestions:
 
     def test_the_limiting_resource_and_what_each_would_allow(self, model: Model) -> None:
         answer = KINDS["limiter"].answer(entrant(model, 8), None)
-        assert (
-            answer.right == ("warps",)
-            and answer.text == "Nothing limits it: 64 of 64 warps can be resident, with just enough registers"
-        )
+        assert answer.right == ("warps",) and answer.text == "All 64 warps fit; registers are just enough"
+        assert verdict(KINDS["limiter"], "shared memory", answer) == "Not shared memory."
         allowed = {part.key: part.amount for part in answer.parts}
         assert allowed["registers"] == allowed["warps"] == 64 and allowed["shared memory"] > 64
         fewer = {"registers": 56, "blocks": 4, "warps": 32, "limiters": ("registers",)}
@@ -81,7 +79,7 @@ class TestQuestions:
         assert verdict(kind, answer.number / 2, answer) == "2.00 times too low."
         assert verdict(kind, 0.0, answer) == ""
         assert verdict(phase, "rest", phase.answer(entrant(model, 8), None)) == "Right."
-        assert verdict(phase, "pivot", phase.answer(entrant(model, 8), None)) == "Not this one."
+        assert verdict(phase, "pivot", phase.answer(entrant(model, 8), None)) == "Not pivot."
         run, before = entrant(model, 8), entrant(model, 4)
         filled = {name: value_of(name, run, before) for name in FILLED if not name.startswith("limit")}
         assert filled["time"] == "31.4 ms" and filled["rate"] == "2.19 trillion" and filled["relaxations"] == "68.7 billion"
