@@ -12,7 +12,7 @@ from statistics import fmean
 from string import Formatter
 from typing import Any, NamedTuple
 
-from fwtui.analysis.bottleneck import COUNTERS, LATENCY, counters_of, reason_of
+from fwtui.analysis.bottleneck import COUNTERS, LATENCY, counters_of, filled_slots, reason_of
 from fwtui.analysis.cpu import cpu_facts, scalar_reason
 from fwtui.analysis.disturbances import timers_distort
 from fwtui.analysis.limits import limit_of
@@ -20,6 +20,7 @@ from fwtui.analysis.phase_table import (
     EMPTY,
     LAUNCH_SECONDS,
     LAUNCHES,
+    PEAK_ERROR,
     PhaseRow,
     phase_rows,
     roofs_of,
@@ -121,30 +122,49 @@ class RunFacts:
         narrow = [line for line in long if 0 < (tiles_per_launch(self.run, line) or 0) < (self.roofs.multiprocessors or 0)]
         return max(narrow, key=lambda line: line.seconds, default=None)
 
-    def of_phase(self, factor: float, line: PhaseRow | None = None) -> float:
-        """Return the speedup of the run if one phase (default: the slowest) is faster by a factor (Amdahl's law).
+    def of_phase(self, factor: float, line: PhaseRow | None = None, memory: float = 1.0, instructions: float = 1.0) -> float:
+        """Return the bound of the run's speedup if one phase (default: the slowest) is faster by a factor (Amdahl's law).
 
-        The phase cannot exceed the measured peak rate. Infinite if that is unknown and the factor is infinite, or if the timers
-        distort the per-phase times.
+        The peak rate bounds the phase, and so do the shares of its memory traffic and of its instructions that remain. Infinite
+        without a bound, or if the timers distort the per-phase times.
         """
         line = line or self.slowest
         if line is None or timers_distort(self.run):
             return inf
-        peak = line.seconds / line.compute_seconds if line.compute_seconds else inf
-        factor, share = min(factor, max(peak, 1.0)), self.share(line)
+        samples, slots = samples_of(self.run, line.key), self.roofs.issue_slots.per_second
+        each = loop_facts(samples).each if samples is not None else None
+        issue = line.relaxations * each / slots if each and slots else 0.0
+        if line.limiter.what != LAUNCHES:  # counters are those of one launch, without the time between launches
+            issue = max(issue, counters_of(self.run, line.key).get("compute_share", 0.0) * line.seconds)
+        moved = line.memory_seconds or 0.0
+        moved *= moved <= line.seconds * (1 + PEAK_ERROR)  # else caches served part of the requested bytes
+        least = max(line.compute_seconds or 0.0, memory * moved, instructions * issue)
+        factor, share = min(factor, max(_inverse(least / line.seconds), 1.0)), self.share(line)
         return 1 / (1 - share + share / factor) if factor < inf else inf
 
-    def less_memory(self, factor: float = inf) -> float:
-        """Return the speedup if the slowest phase waits less for memory: its instructions remain."""
-        return self.of_phase(min(factor, _inverse(self.counters.get("compute_share", 0.0))))
-
     def without(self, share: float) -> float:
-        """Return the speedup if the slowest phase lost this share of its stalls or accesses."""
-        return self.less_memory(_inverse(1 - share))
+        """Return the bound of the speedup if the slowest phase lost this share of its stalls or accesses."""
+        return self.of_phase(_inverse(1 - share))
 
-    def ideal_instructions(self, each: float) -> float:
-        """Return the speedup if the slowest phase had two instructions per relaxation instead of `each`."""
-        return self.of_phase(each / IDEAL_INSTRUCTIONS)
+    @property
+    def without_shared_loads(self) -> float:
+        """The share of the inner loop's instructions that are not loads from shared memory; 0 if they are unknown."""
+        facts = loop_facts(self.samples) if self.samples is not None else None
+        return 1 - facts.shared_loads / facts.instructions if facts is not None and facts.instructions else 0.0
+
+    def ideal_instructions(self, each: float, part: float = 1.0) -> float:
+        """Return the bound of the speedup if this part of the phase's instructions were two per relaxation instead of `each`."""
+        remaining = 1 - part + part * IDEAL_INSTRUCTIONS / each
+        return self.of_phase(1 / remaining, instructions=remaining)
+
+    def ideal_loop(self, each: float) -> float:
+        """Return the same for the instructions of the inner loop: their part of the issue slots that the samples show filled."""
+        samples, slots, line = self.samples, self.roofs.issue_slots, self.slowest
+        filled = filled_slots(self.run, samples, slots.occupancy) if samples is not None else None
+        if filled is None or filled[2] or not slots.per_second or line is None:
+            return self.ideal_instructions(each)
+        part = line.relaxations * each / slots.per_second / line.seconds / (filled[0] * filled[1])
+        return self.ideal_instructions(each, min(part, 1.0))
 
 
 def _inverse(share: float) -> float:
@@ -300,24 +320,24 @@ CUDA: tuple[Cause, ...] = (
           lambda f, x: f.of_phase(_inverse(1 - LAUNCH_SECONDS / x)), "launches took no time"),
     Cause("few tiles", "look-ahead", _narrow_tiles, 0.0,
           "the {f.narrow.title} phase has {x:.0f} tiles per launch for {f.roofs.multiprocessors} SMs",
-          lambda f, x: f.of_phase(f.roofs.multiprocessors / x, f.narrow), "it used all SMs"),
+          lambda f, x: f.of_phase(f.roofs.multiprocessors / x, f.narrow, instructions=0.0), "it used all SMs"),
     Cause("bytes", "katz-kider", lambda f: f.run.device_bytes / f.run.relaxations / f.itemsize if f.run.relaxations else None,
           3.0, "the kernel requests {x:digits} values of {f.itemsize} bytes per relaxation",
-          lambda f, x: f.of_phase(inf), "the phase reached the measured peak rate"),
+          lambda f, x: f.of_phase(inf, memory=0.0), "only its memory accesses took no time"),
     Cause("device memory", "register-tiled", _dram_share, MIN_DRAM_SHARE, "device memory is {x:percent} busy",
-          lambda f, x: f.of_phase(inf), "the phase reached the measured peak rate"),
+          lambda f, x: f.of_phase(inf, memory=0.0), "only its memory accesses took no time"),
     Cause("spills", "register-tile", lambda f: f.spilling.spill_bytes if f.spilling is not None else None, MIN_SPILL,
           "{f.spilling.op} spills {x:,} bytes per thread to local memory, with {f.spilling.registers} registers in use"),
     Cause("shared memory", "staged-row-major", lambda f: _warp_ratio(f, "shared memory"), 1.0,
           "{f.main.shared_bytes:memory} of shared memory per block limit {f.main.op} to {f.main.warps} of {f.main.max_warps} "
-          "warps per SM", RunFacts.less_memory, "all warps fitted"),
+          "warps per SM", RunFacts.of_phase, "all warps fitted"),
     Cause("registers", "optimized", _register_ratio, 1.0,
           "{f.main.registers} registers per thread limit {f.main.op} to {f.main.warps} of {f.main.max_warps} warps, and the "
-          "phase is latency-bound: {f.slowest.limiter.sourced.evidence}", RunFacts.less_memory, "all warps fitted"),
+          "phase is latency-bound: {f.slowest.limiter.sourced.evidence}", RunFacts.of_phase, "all warps fitted"),
     Cause("achieved occupancy", "", _occupancy_ratio, 1.0,
           "achieved occupancy is {f.evidence.sm_occupancy:percent}, {x:gain} below the theoretical occupancy: a larger graph has "
           "more blocks per launch",
-          RunFacts.less_memory, "it reached the theoretical occupancy"),
+          RunFacts.of_phase, "it reached the theoretical occupancy"),
     _stalled("long scoreboard", "katz-kider", LONG_SCOREBOARD, 0.4),
     _stalled("LG throttle", "blocked-vector", "lg_throttle", 0.1),
     _stalled("short scoreboard", "register-tile", SHORT_SCOREBOARD, 0.25),
@@ -330,16 +350,16 @@ CUDA: tuple[Cause, ...] = (
     _stalled("instruction cache", "", "no_instructions", 0.1),
     Cause("inner loop", "optimized", lambda f: loop_facts(f.samples).each if f.samples is not None else None, MIN_INSTRUCTIONS,
           "the inner loop has {x:digits} instructions per relaxation; the relaxation itself needs at most two",
-          RunFacts.ideal_instructions, "it had two"),
+          RunFacts.ideal_loop, "it had two"),
     Cause("idle threads", NAIVE, lambda f: -f.main.threads % WARP if f.main is not None else None, 1,
           "{f.main.op} has blocks of {f.main.threads} threads: {x} of the 32 threads of its last warp are idle",
-          lambda f, x: f.of_phase((f.main.threads + x) / f.main.threads), "they worked"),
+          lambda f, x: f.of_phase(1 + x / f.main.threads, instructions=1 / (1 + x / f.main.threads)), "they worked"),
     Cause("narrow tile", "register-tiled", lambda f: SEGMENT / f.e.tile / f.itemsize if f.e.tile > 1 else None, 2.01,
           "a row of a tile has {f.e.tile} values of {f.itemsize} bytes, but a warp can load 128 bytes at once"),
     Cause("scattered loads", NAIVE,
           lambda f: (f.per("global_load_sectors", "global_load_requests") or 0.0) / f.itemsize, 2.0,
           "a load of a warp touches {x:gain} the sectors of a coalesced one",
-          RunFacts.less_memory, "all loads were coalesced"),
+          lambda f, x: f.of_phase(x, memory=1 / x), "all loads were coalesced"),
     Cause("bank conflicts", "staged-row-major", lambda f: f.per("shared_load_conflicts", "shared_load_wavefronts"),
           MIN_CONFLICT_SHARE, "bank conflicts delay {x:percent} of the shared-memory loads", RunFacts.without, "there were none"),
     Cause("instructions", "optimized", lambda f: f.counters.get("integer_instructions_per_relaxation"), MIN_INSTRUCTIONS,
@@ -347,7 +367,7 @@ CUDA: tuple[Cause, ...] = (
           RunFacts.ideal_instructions, "it had two"),
     Cause("operands", "register-tiled", lambda f: (f.per("shared_load_bytes", "relaxations") or 0.0) / f.itemsize, 2.0,
           "the kernel reads {x:digits} values from shared memory per relaxation: both operands, every time",
-          lambda f, x: f.of_phase(inf), "the phase reached the measured peak rate"),
+          lambda f, x: f.of_phase(inf, instructions=f.without_shared_loads), "only these reads took no time"),
     Cause("padding", "katz-kider", lambda f: f.run.relaxations / f.run.n**3 if f.run.n else None, MIN_PADDING,
           "{f.run.n:,} vertices are padded to {f.run.padded:,} (whole tiles)", lambda f, x: x, "n were a multiple of the tile"),
     Cause("data type", "blocked-vector", _longest_path, 0.0,

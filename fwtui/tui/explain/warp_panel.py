@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
 
-from fwtui.analysis.bottleneck import counters_of, reason_of
+from fwtui.analysis.bottleneck import SATURATED_SHARE, counters_of, reason_of
 from fwtui.analysis.causes import MIN_GAIN, stall_gains
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.phase_table import roofs_of
@@ -153,7 +153,7 @@ class WarpHead(TextPanel[WarpSubject | None]):
             name: f"at most {units.gain(bound)}" for name in percent if MIN_GAIN <= (bound := subject.gains.get(name, inf)) < inf
         }
         busy = counters_of(subject.run, subject.op).get("compute_share")
-        # busy arithmetic units or the peak rate bound the gain, not the share of a stall
+        # the ceilings of the phase bound the gain, not the share of a stall
         common = len(bounds) > 1 and len({*bounds.values()}) == 1
         for name, share in percent.items():
             letter, colour = SIGNS.get(name, OTHERS)
@@ -167,8 +167,8 @@ class WarpHead(TextPanel[WarpSubject | None]):
         notes = [_sentence(subject.reason.slots)] if subject.reason is not None and subject.reason.slots else []
         if common:
             bound = next(iter(bounds.values()))
-            why = f"as compute is {units.percent(busy)} busy" if busy is not None else "to the peak rate"
-            notes.append(f"Without one of these stalls: {bound}, {why}.")
+            why = f", as compute is {units.percent(busy)} busy" if busy is not None and busy >= SATURATED_SHARE else ""
+            notes.append(f"Without one of these stalls: {bound}{why}.")
         return [*rows, *named, *(line((" ".join(notes), MUTED)).wrap(width) if notes and width >= ROOMY else [])]
 
 
