@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from fwtui.analysis.report import result
-from fwtui.commands.support.display_options import add_display_options, check_speed, check_time, merge_settings
+from fwtui.commands.support.display_options import add_display_options, check_speed, merge_settings, parse_time
 from fwtui.commands.support.printing import add_json_option, runs
 from fwtui.commands.support.stderr_reporter import print_message, session_exit_code
 from fwtui.common import gc_pause
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--table", action="store_true", help="print a table of the runs, also on a terminal")
     parser.add_argument("--speed", type=float, default=1.0, help="playback speed, 0.25 to 64 (default: 1)")
     parser.add_argument(
-        "--at", type=float, default=0.0, metavar="SECONDS", help="start of the replay (default: the first timed repetition)"
+        "--at", metavar="TIME", help="start of the replay, such as 12.5 or 1:30 (default: the first timed repetition)"
     )
     parser.add_argument(
         "--max-gap",
@@ -44,11 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     from fwtui.tui import run_replay, run_stream
 
-    check_time(args.at)
+    start = parse_time(args.at) if args.at is not None else 0.0
     check_speed(args.speed, args.max_gap)
     as_table = not args.json
     on_screen = as_table and not args.table and sys.stdout.isatty()
-    how = {"speed": args.speed, "start": args.at, "max_gap": args.max_gap}
+    how = {"speed": args.speed, "start": start, "max_gap": args.max_gap}
     if args.session == PIPE:
         inlet = piped(sys.stdin.fileno())
         return run_stream(inlet, settings=merge_settings(args), **how) if on_screen else _print_stream(inlet, as_table)

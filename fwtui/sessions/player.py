@@ -6,6 +6,7 @@ move forwards, and rebuilds the model up to `index` after a move back.
 
 from __future__ import annotations
 
+import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
@@ -14,7 +15,14 @@ from typing import Any
 from fwtui.stream.codec import Line, Undecoded
 from fwtui.stream.events import Event, Marker, RunDone, RunStarted, Telemetry
 
+_CLOCK = re.compile(r"(?:(?:(\d{1,6}):)?(\d{1,6}):)?(\d{1,9}(?:\.\d{1,9})?) ?s?", re.ASCII)
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+
+
+def clock_seconds(text: str) -> float | None:
+    """Return the seconds of a time such as 12.5, 1:30 or 1:02:03; None if the text is not a time."""
+    found = _CLOCK.fullmatch(text.strip())
+    return 3600 * int(found[1] or 0) + 60 * int(found[2] or 0) + float(found[3]) if found is not None else None
 
 
 class Player:

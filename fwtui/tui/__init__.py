@@ -131,12 +131,20 @@ def run_stream(
 
 
 def render(
-    path: Path, at: float | None, size: tuple[int, int], out: Path, screen: str = "run", settings: Settings | None = None
+    path: Path,
+    at: float | None,
+    size: tuple[int, int],
+    out: Path,
+    screen: str = "run",
+    settings: Settings | None = None,
+    card: int | None = None,
+    answered: bool = False,
 ) -> bool:
     """Draw the replay at `at` seconds (None: at its end) into `out`, as plain text for .txt, else as SVG.
 
-    Return True if the session is complete. The output depends only on the file, time, size, screen and settings, not on the
-    machine. `out` is written atomically. Raises Refused for an invalid session or setting, and on a disk error.
+    In the presenter's layout a lecture shows the cue card `card` (None: the last one), if `answered` with its answer. Return
+    True if the session is complete. The output depends only on the arguments, not on the machine. `out` is written atomically.
+    Raises Refused for an invalid session, card or setting, and on a disk error.
     """
     with _same_everywhere(), gc_pause.paused():
         import asyncio
@@ -145,7 +153,7 @@ def render(
         from fwtui.tui.frame.appearance import load_appearance
 
         text, complete = asyncio.run(
-            picture(path, at, size, plain=out.suffix == ".txt", place=screen, look=load_appearance(settings))
+            picture(path, at, size, out.suffix == ".txt", screen, load_appearance(settings), card, answered)
         )
     with atomic_write(out) as file:
         file.write(text.encode())

@@ -122,14 +122,14 @@ async def test_only_the_keys_of_cards_act_on_a_card(lecture: FwtuiApp) -> None:
         assert "the previous card" in words and "5 s back" not in words and "play and pause" not in words
 
 
-async def test_a_picture_for_a_projector_shows_the_cue_card_of_its_moment() -> None:
-    for place, at, words in (
-        ("run", 14.75, "Now in tiles"),
-        ("run", 0.0, "A thread for each pair"),
-        ("explain", None, "Your turn"),
+async def test_a_picture_for_a_projector_shows_the_requested_cue_card() -> None:
+    for place, number, answered, words in (
+        ("run", 4, False, "Now in tiles"),
+        ("run", 7, True, "= remainder: 92.7 % of the time"),
+        ("explain", None, False, "Your turn"),
     ):
-        text, complete = await picture(LECTURE, at, WIDE, True, place, Appearance(presenter=True))
-        assert complete and words in text.split("━━━━")[0] and " of 9 " in text
+        text, complete = await picture(LECTURE, None, WIDE, True, place, Appearance(presenter=True), number, answered)
+        assert complete and words in text.split("━" * 60)[0] and f"{number or 9} of 9 " in text
 
 
 async def test_the_table_of_runs_and_the_chart_behind_a_guess_are_visible(lecture: FwtuiApp) -> None:

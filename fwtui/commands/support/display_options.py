@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 
 from fwtui.commands import TakesArguments
 from fwtui.common.errors import Refused
@@ -40,10 +39,14 @@ def parse_screen(args: argparse.Namespace) -> tuple[str, tuple[int, int]]:
     return screen, (sides[0], sides[1])
 
 
-def check_time(seconds: float) -> None:
-    """Raise Refused for an invalid session time in seconds."""
-    if not (math.isfinite(seconds) and seconds >= 0):
-        raise Refused(f"moment {seconds:g} is not a non-negative number of seconds; pass for example --at 12.5")
+def parse_time(text: str) -> float:
+    """Return the seconds of a time in a session. Raises Refused."""
+    from fwtui.sessions.player import clock_seconds
+
+    seconds = clock_seconds(text)
+    if seconds is None:
+        raise Refused(f"moment {quoted(text)} is not a non-negative time; pass seconds (--at 12.5) or minutes (--at 1:30)")
+    return seconds
 
 
 def check_speed(speed: float, max_gap: float | None) -> None:
@@ -60,7 +63,7 @@ def add_display_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for the appearance of screens."""
     group = parser.add_argument_group("look")
     group.add_argument("--theme", metavar="NAME", help="colour theme; the palette (ctrl+p) lists the names")
-    about = "large figures, fewer panels, for a projector; cue cards one by one (`render`: that of the moment; `export`: none)"
+    about = "large figures, fewer panels, for a projector; cue cards one by one (`render`: see --card; `export`: none)"
     group.add_argument("--present", action="store_true", help=about)
 
 

@@ -17,12 +17,16 @@ from rich.terminal_theme import SVG_EXPORT_THEME
 from textual.pilot import Pilot
 from textual.widget import Widget
 
+from fwtui.common import units
+from fwtui.common.errors import Refused
 from fwtui.learn.questions import QuestionAnswer
 from fwtui.sessions import reader
 from fwtui.sessions.reader import LoadedSession
+from fwtui.stream.events import Marker
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.film import Ink, Lines, Pool, Row, Span
 from fwtui.tui.frame.appearance import Appearance
+from fwtui.tui.frame.bindings import asks
 from fwtui.tui.frame.cue_card import card
 from fwtui.tui.frame.footer import KeyFooter, KeyName
 from fwtui.tui.frame.frame import Frame as Screen
@@ -158,19 +162,38 @@ def _ink(style: Style) -> Ink:
 
 
 async def picture(
-    path: Path, at: float | None, size: tuple[int, int], plain: bool, place: str, look: Appearance
+    path: Path,
+    at: float | None,
+    size: tuple[int, int],
+    plain: bool,
+    place: str,
+    look: Appearance,
+    number: int | None = None,
+    answered: bool = False,
 ) -> tuple[str, bool]:
     """Return a screen of the replay at `at` seconds (None: the end) as text or SVG, and whether the session is complete.
 
-    In the presenter's layout a lecture shows the cue card of that moment.
+    In the presenter's layout a lecture shows the cue card `number` (None: the last one), if `answered` with its answer. Raises
+    Refused for a card that does not exist or has no answer, and if both a time and cue cards are requested.
     """
     session = reader.load(path, for_screen=True)
-    start = session.duration if at is None else at
-    app = FwtuiApp(replay=Recording(named(path), session, start=start), still=True, place=place, look=look)
+    recording = Recording(named(path), session, start=session.duration if at is None else at)
+    cards = recording.player.count(Marker)[1] if recording.marks.directed else 0
+    if number is not None and not 1 <= number <= cards:
+        range_of = f"pass 1 to {cards}" if cards else "omit --card"
+        raise Refused(f"there is no card {number} in this session, which has {units.counted(cards, 'cue card')}; {range_of}")
+    if look.presenter and cards and at is not None:
+        raise Refused(f"several cue cards may have the time {at:g} s; replace --at by --card 1 to {cards}")
+    app = FwtuiApp(replay=recording, still=True, place=place, look=look)
     async with app.run_test(size=size) as pilot:
         await settle(app, pilot)
         if look.presenter and app.view is not None and app.view.playback is not None and isinstance(app.screen, Screen):
             app.view.playback.present(True)
+            if number is not None:
+                app.view.playback.go(f"marker {number}")
+            if answered and not asks(app.view, by_run=False):
+                raise Refused(f"card {number} has no question with an answer; omit --answer")
+            app.view.answered = number if answered else None
             app.screen.update(True)
             await settle(app, pilot)
         return screen_text(app) if plain else screen_svg(app), session.complete

@@ -15,6 +15,7 @@ from textual.strip import Strip
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.text import quoted
+from fwtui.sessions.player import clock_seconds
 from fwtui.stream.codec import Unknown
 from fwtui.stream.events import Event, Marker, RunStarted
 from fwtui.stream.model import Model
@@ -26,7 +27,6 @@ from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, justify, line
 SLICE_SECONDS = 0.02  # maximum time to apply events before keys and signals are handled
 PAUSE_SECONDS = 0.005
 CHUNK = 64  # events between two readings of the clock
-_CLOCK = re.compile(r"(?:(?:(\d{1,6}):)?(\d{1,6}):)?(\d{1,9}(?:\.\d{1,9})?) ?s?", re.ASCII)
 _SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,9})?) ?%", re.ASCII)
 _RUN = re.compile(r"run\s+(\d{1,10})\d*", re.ASCII | re.IGNORECASE)
 _MARKER = re.compile(r"\Amarker( +|\Z)", re.IGNORECASE)
@@ -147,8 +147,8 @@ class Playback:
         text = place.strip()
         if share := _SHARE.fullmatch(text):
             self.player.seek(min(float(share[1]) / 100, 1.0) * self.player.duration)
-        elif clock := _CLOCK.fullmatch(text):
-            self.player.seek_time(3600 * int(clock[1] or 0) + 60 * int(clock[2] or 0) + float(clock[3]))
+        elif (seconds := clock_seconds(text)) is not None:
+            self.player.seek_time(seconds)
         elif run := _RUN.fullmatch(text):
             if not self.player.seek_run(int(run[1])):
                 runs = units.counted(self.player.count(RunStarted)[1], "run")
