@@ -17,7 +17,7 @@ from msgspec import structs
 
 from fwtui.commands.support.printing import folded
 from fwtui.commands.support.recording_options import add_samples_option, sampling_mode
-from fwtui.commands.support.stderr_reporter import print_message
+from fwtui.commands.support.stderr_reporter import print_message, show_progress
 from fwtui.commands.support.user_kernel_options import confirm_trust
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
@@ -32,7 +32,17 @@ from fwtui.experiment.user_kernel_registry import find_kernel_file, name_for
 from fwtui.learn.course import load_course, prompts_of
 from fwtui.learn.prompts import Prompted
 from fwtui.live.session import Live
-from fwtui.live.watch_events import NOTE, VERDICT, CheckEnd, CheckStart, Report, Superseded, WatchUpdate, parse_architecture
+from fwtui.live.watch_events import (
+    NOTE,
+    VERDICT,
+    Activity,
+    CheckEnd,
+    CheckStart,
+    Report,
+    Superseded,
+    WatchUpdate,
+    parse_architecture,
+)
 from fwtui.live.watch_loop import DEFAULT_N, Benchmarks, WatchLoop, WatchRequest, resolve_watch_request
 from fwtui.machine.device_choice import settle_here
 from fwtui.stream.kernel_tests import Finding, repeated, repeated_text, verdict
@@ -135,10 +145,14 @@ def _show(update: WatchUpdate, request: WatchRequest, updates_of_save: Sequence[
             lines = folded([f"{VERDICTS[False]}: {'; '.join(filter(None, (first.case, repeated_text(findings))))}"])
         case Report():
             lines = folded([line(update)])
+        case Activity(text):
+            show_progress(text)
+            return
         case Superseded():
             lines = ["saved again: the findings of the last save are outdated", ""]
         case CheckEnd():
             return
+    show_progress("")
     print("\n".join(lines), flush=True)
 
 

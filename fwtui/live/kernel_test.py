@@ -38,11 +38,12 @@ def run_kernel_test(
     seconds: float = SECONDS,
     stop: Event | None = None,
     start: Callable[[], KernelTestProcess] | None = None,
+    begun: Callable[[Begun], object] = lambda begun: None,
 ) -> Iterator[Finding]:
     """Yield the findings of loading, checking and running a kernel as they occur; a kernel's errors are findings, never raised.
 
     A case that takes longer than `seconds`, or in which the process dies, is the last finding. The test ends when another
-    thread sets `stop`. `start` returns the process, for example a waiting one.
+    thread sets `stop`. `start` returns the process, for example a waiting one. `begun` gets the start of each case.
     """
     child = start() if start is not None else KernelTestProcess(request.device)
     case = LOADING
@@ -69,6 +70,7 @@ def run_kernel_test(
                 case = sanitise(answer.case)
                 if case == OVER:
                     return
+                begun(msgspec.structs.replace(answer, case=case))
                 child.limit = max(seconds, LOADING_SECONDS) if case == LOADING else seconds
         if not (stop is not None and stop.is_set()):
             ended = describe_exit(child.end())

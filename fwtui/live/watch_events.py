@@ -133,11 +133,17 @@ class CheckEnd(NamedTuple):
     seconds: float | None = None  # seconds of one repetition at n; None if it was not timed, or is not right
 
 
+class Activity(NamedTuple):
+    """The present work of a check, until the next update."""
+
+    text: str
+
+
 class Superseded(NamedTuple):
     """The file was saved again before the check was complete."""
 
 
-WatchUpdate = Report | CheckStart | CheckEnd | Superseded
+WatchUpdate = Report | CheckStart | Activity | CheckEnd | Superseded
 
 
 def hotspot(run: Run, path: Path) -> str | None:

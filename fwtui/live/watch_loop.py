@@ -13,13 +13,13 @@ from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Thread
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fwtui.analysis.causes import hints
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.explanation import explain
 from fwtui.common import units
-from fwtui.common.child_process import Supervised
+from fwtui.common.child_process import STOP_CHECK_SECONDS, Supervised
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, Settled, identity, kernel_named
@@ -39,6 +39,7 @@ from fwtui.live.watch_events import (
     REASON,
     TIME,
     VERDICT,
+    Activity,
     CheckEnd,
     CheckStart,
     FileWatcher,
@@ -46,6 +47,7 @@ from fwtui.live.watch_events import (
     SaveEvent,
     Superseded,
     WatchUpdate,
+    architecture,
     compile_kernel,
     compile_reports,
     compiler,
@@ -63,6 +65,7 @@ from fwtui.stream.kernel_tests import (
     TIMED_OUT,
     UNRELIABLE,
     WRONG,
+    Begun,
     Compiled,
     CompileRequest,
     Finding,
@@ -257,8 +260,8 @@ class CheckProcesses:
         )
         return compile_kernel(request, stop, self._compilers.take)
 
-    def findings(self, stop: Event) -> Iterator[Finding]:
-        return run_kernel_test(self._test, stop=stop, start=self._trials.take)
+    def findings(self, stop: Event, begun: Callable[[Begun], object]) -> Iterator[Finding]:
+        return run_kernel_test(self._test, stop=stop, start=self._trials.take, begun=begun)
 
     def run_sanitizer(self, stop: Event) -> Iterator[Finding]:
         """Yield races and accesses out of bounds, if there is a GPU."""
@@ -303,9 +306,9 @@ class WatchLoop:
         seconds, right, compiled = None, False, False
         for report in self._test_save(stop, ended):
             yield report
-            compiled = compiled or report.used is not None
-            if report.finding is not None:
-                findings.append(report.finding)
+            if isinstance(report, Report):
+                compiled = compiled or report.used is not None
+                findings += [report.finding] if report.finding is not None else []
         if not stop.is_set():
             sentence, right = verdict(findings), _right(findings)
             yield Report(VERDICT, sentence, right=right if _has_outcome(findings) else None)
@@ -340,27 +343,54 @@ class WatchLoop:
             yield Report(VERDICT, sentence, right=False)
             yield CheckEnd(sentence, False, True)
 
-    def _test_save(self, stop: Event, ended: Event) -> Iterator[Report]:
-        request = self.request
-        enough = SaveEvent(self.watched, ended)
-        # both are slow, and the compiler's reports come first
-        thread, findings = _ahead(self._checks.findings(enough))
-        compiled = self._checks.compiled(stop)
-        if compiled is not None and compiled.wrong:
-            enough.set()
-            yield Report(COMPILED, compiled.wrong, Finding(case=LOADING, outcome=BROKEN, sentence=compiled.wrong), right=False)
-            thread.join()
-            return
-        if not stop.is_set():
-            yield from compile_reports(compiled, request.capability)
-            of_gpu = compiled is not None and compiled != Compiled()
-            if of_gpu and request.simulated and request.n > SIMULATOR_MAX_N:
-                limits = f"the simulator takes at most {SIMULATOR_MAX_N} vertices and has no clock"
-                yield Report(NOTE, f"n = {request.n} is skipped: {limits}")
-        for finding in findings:
-            about = NOTE if finding.outcome == PRINTED else PLAN if finding.case in (PLANNING, LOADING) else CASE
-            right = None if finding.outcome in (UNRELIABLE, PRINTED, LEFT_OUT) else finding.fine
-            yield Report(about, finding.sentence, finding, right=right)
+    def _test_save(self, stop: Event, ended: Event) -> Iterator[Report | Activity]:
+        """Compile and test the file at the same time, and yield each result as soon as it exists.
+
+        Only mistakes that the test finds wait for the compiler, because its error would be their cause.
+        """
+        request, enough = self.request, SaveEvent(self.watched, ended)
+        arch = architecture(request.capability)
+        results: SimpleQueue[Finding | Begun | None] = SimpleQueue()  # None: a thread has ended
+        answers, held = list[Compiled | None](), list[Finding]()
+
+        def test() -> None:
+            for finding in self._checks.findings(enough, results.put):
+                results.put(finding)
+
+        compiling = _thread("compiler", lambda: answers.append(self._checks.compiled(stop)), results)
+        testing = _thread("kernel test", test, results)
+        yield Activity(f"importing, and compiling for {arch}")
+        compiling.join(STOP_CHECK_SECONDS)  # the lines of a fast compiler come first
+        running, waiting = 2, True
+        while True:
+            if answers:
+                waiting, compiled = False, answers.pop()
+                if compiled is not None and compiled.wrong:
+                    enough.set()
+                    finding = Finding(case=LOADING, outcome=BROKEN, sentence=compiled.wrong)
+                    yield Report(COMPILED, compiled.wrong, finding, right=False)
+                    testing.join()
+                    return
+                if not stop.is_set():
+                    yield from compile_reports(compiled, request.capability)
+                    of_gpu = compiled is not None and compiled != Compiled()
+                    if of_gpu and request.simulated and request.n > SIMULATOR_MAX_N:
+                        limits = f"the simulator takes at most {SIMULATOR_MAX_N} vertices and has no clock"
+                        yield Report(NOTE, f"n = {request.n} is skipped: {limits}")
+                yield from map(_report, held)
+            if not running:
+                return
+            match results.get():
+                case None:
+                    running -= 1
+                    if running and waiting:
+                        yield Activity(f"compiling for {arch}")
+                case Begun(case=case, number=number, count=cases) if number:
+                    yield Activity(f"case {number} of {cases}: {case}")
+                case Finding() as finding if waiting and (held or not finding.fine):
+                    held.append(finding)
+                case Finding() as finding:
+                    yield _report(finding)
 
     def _timed(self, last: TimedSave | None, parent: str, stop: Event) -> Iterator[Report]:
         try:
@@ -385,20 +415,24 @@ def _launched(findings: Sequence[Finding]) -> bool:
     return ran and all(finding.outcome != TIMED_OUT for finding in findings)
 
 
-def _ahead(findings: Iterator[Finding]) -> tuple[Thread, Iterator[Finding]]:
-    """Collect findings in a thread; return the thread and an iterator over its findings."""
-    found: SimpleQueue[Finding | None] = SimpleQueue()
+def _report(finding: Finding) -> Report:
+    about = NOTE if finding.outcome == PRINTED else PLAN if finding.case in (PLANNING, LOADING) else CASE
+    right = None if finding.outcome in (UNRELIABLE, PRINTED, LEFT_OUT) else finding.fine
+    return Report(about, finding.sentence, finding, right=right)
 
-    def find() -> None:
+
+def _thread(name: str, work: Callable[[], object], results: SimpleQueue[Any]) -> Thread:
+    """Start a thread, whose end is a None in `results`."""
+
+    def run() -> None:
         try:
-            for finding in findings:
-                found.put(finding)
+            work()
         finally:
-            found.put(None)
+            results.put(None)
 
-    thread = Thread(target=find, name="kernel test", daemon=True)
+    thread = Thread(target=run, name=name, daemon=True)
     thread.start()
-    return thread, iter(found.get, None)
+    return thread
 
 
 def resolve_watch_request(

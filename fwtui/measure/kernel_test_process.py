@@ -118,12 +118,12 @@ class KernelTest:
 
         Ends early if a case breaks the kernel: the GPU's context is lost, or the next case would fail too.
         """
-        kernel = self._guarded(LOADING, self._load)
+        kernel = self._guarded(Begun(LOADING), self._load)
         if kernel is None:
             return
-        if self._guarded(PLANNING, lambda: self._plan(kernel)) is None:
+        if self._guarded(Begun(PLANNING), lambda: self._plan(kernel)) is None:
             return
-        engine = self._guarded(LOADING, lambda: self._engine(kernel))
+        engine = self._guarded(Begun(LOADING), lambda: self._engine(kernel))
         if engine is None:
             return
         simulated = engine.target.backend == "simulator"
@@ -132,8 +132,9 @@ class KernelTest:
             islice(kernel_test_ladder(kernel, tile, simulated, self._request.sizes), BRIEF if self._request.brief else most)
         )
         graphs = select_affordable(cases, tile) if simulated else cases
-        for case in graphs:
-            finding = self._guarded(case.name, lambda case=case: self._run_case(kernel, engine, case, tile))
+        for number, case in enumerate(graphs, 1):
+            begun = Begun(case.name, number, len(graphs))
+            finding = self._guarded(begun, lambda case=case: self._run_case(kernel, engine, case, tile))
             if finding is None:
                 return
             self._emit(finding)
@@ -147,9 +148,10 @@ class KernelTest:
         if fine and self._warning:
             self._emit(Finding(case="races", outcome=UNRELIABLE, sentence=self._warning))
 
-    def _guarded(self, case: str, work: Callable[[], Any]) -> Any:
+    def _guarded(self, begun: Begun, work: Callable[[], Any]) -> Any:
         """Return the result of `work`; None if it raised, which is reported as a finding."""
-        self._emit(Begun(case))
+        case = begun.case
+        self._emit(begun)
         try:
             return work()
         except (DeviceUnavailable, NoTrial) as lacking:

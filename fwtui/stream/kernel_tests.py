@@ -122,9 +122,11 @@ class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="findin
 
 
 class Begun(Struct, frozen=True, tag="begun", tag_field="told"):
-    """The start of a case: if no finding follows, this case hangs."""
+    """The start of a case, of `count` graphs if it has one: if no finding follows, this case hangs."""
 
     case: str
+    number: int = 0
+    count: int = 0
 
 
 def repeated(findings: Sequence[Finding]) -> list[Finding]:

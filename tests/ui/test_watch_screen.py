@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.live import watch_loop
-from fwtui.live.watch_events import CheckEnd, CheckStart, Report, Superseded, WatchUpdate
+from fwtui.live.watch_events import Activity, CheckEnd, CheckStart, Report, Superseded, WatchUpdate
 from fwtui.live.watch_loop import WatchRequest
 from fwtui.machine import trust
 from fwtui.stream.kernel_tests import Finding, Where
@@ -80,7 +80,7 @@ async def test_a_file_is_watched(dashboard: FwtuiApp, live: FakeLive, tmp_path: 
     (tmp_path / "config.toml").write_text(f'kernel_folder = "{tmp_path}"\n')
     (tmp_path / "mine.py").write_text("def plan(:\n")  # what is broken is watched, too
     trust.trust(tmp_path / "mine.py")
-    sitting = FakeSitting(CheckStart(1), *GOOD)
+    sitting = FakeSitting(CheckStart(1), *GOOD, Activity("case 5 of 15: n = 11"))
     wanted: list[WatchRequest] = []
 
     def made(asked: WatchRequest, times: object) -> FakeSitting:
@@ -92,7 +92,8 @@ async def test_a_file_is_watched(dashboard: FwtuiApp, live: FakeLive, tmp_path: 
         await until(pilot, lambda: bool(dashboard.screen.query("PickFile OptionList")))
         await press(pilot, "enter")
         await until(
-            pilot, lambda: isinstance(dashboard.screen, WatchScreen) and "CHECKING  4 checks so far" in screen_text(dashboard)
+            pilot,
+            lambda: isinstance(dashboard.screen, WatchScreen) and "CHECKING  case 5 of 15: n = 11" in screen_text(dashboard),
         )
         assert wanted[0].path == tmp_path / "mine.py" and "[bold]right" in screen_text(dashboard)
         sitting.says.put(Superseded())

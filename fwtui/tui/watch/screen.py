@@ -30,6 +30,7 @@ from fwtui.live.watch_events import (
     REASON,
     TIME,
     VERDICT,
+    Activity,
     CheckEnd,
     CheckStart,
     Report,
@@ -122,6 +123,7 @@ class WatchSubject(NamedTuple):
     save: int = 0
     lines: tuple[Report, ...] = ()
     old: bool = False  # True if the file was saved again
+    doing: str = ""  # the present work of the check
     cut: bool = False  # True if the verdict above the reports is not whole
 
     @property
@@ -158,8 +160,7 @@ class KernelVerdict(TextPanel[WatchSubject]):
     def draw(self, subject: WatchSubject, width: int) -> Sequence[Content]:
         verdict = subject.verdict
         if verdict is None:
-            checks = sum(1 for report in subject.lines if report.finding is not None)
-            lines = [line(("CHECKING", STRONG), (f"  {units.counted(checks, 'check')} so far" if subject.save else "", MUTED))]
+            lines = [line(("CHECKING", STRONG), (f"  {subject.doing}", MUTED))]
         else:
             word, style = VERDICTS[verdict.right]
             lines = indented(line((word, f"{STRONG} {style}"), "  "), verdict.sentence, width, STRONG)
@@ -305,6 +306,8 @@ class WatchScreen(Dialog):
                 self.query_one("#title", Static).update(Content(_title(self.sitting.request.path, number)))
             case Report():
                 self.shown = self.shown._replace(lines=(*self.shown.lines, update))
+            case Activity(text):
+                self.shown = self.shown._replace(doing=text)
             case Superseded():
                 self.shown = self.shown._replace(old=True)
             case CheckEnd(seconds=seconds):

@@ -14,10 +14,10 @@ from fwtui.commands.new import python
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran
 from fwtui.live.samplers import OFF
-from fwtui.live.watch_events import POLL_SECONDS, CheckEnd, CheckStart, FileWatcher, Report, Superseded, WatchUpdate
+from fwtui.live.watch_events import POLL_SECONDS, Activity, CheckEnd, CheckStart, FileWatcher, Report, Superseded, WatchUpdate
 from fwtui.live.watch_loop import Benchmarks, TimedSave, WatchLoop, WatchRequest
 from fwtui.stream import events
-from fwtui.stream.kernel_tests import Compiled, Finding, OperationResources
+from fwtui.stream.kernel_tests import Begun, Compiled, Finding, OperationResources
 from fwtui.stream.listing import CodeLine, Listing
 from fwtui.stream.model import Model
 
@@ -95,7 +95,7 @@ class FakeAttempts:
             self._found if listing else replace(self._found, used=tuple(replace(one, listing=None) for one in self._found.used))
         )
 
-    def findings(self, stop: Event) -> Iterator[Finding]:
+    def findings(self, stop: Event, begun: Callable[[Begun], object]) -> Iterator[Finding]:
         assert self.ready
         self.ready = False
         for finding in self._tried():
@@ -141,6 +141,31 @@ def test_reports_come_in_the_order_of_their_availability(path: Path) -> None:
     end = told[-1]
     assert isinstance(end, CheckEnd) and end.right and end.tested
     assert end.seconds == 0.001
+
+
+@pytest.mark.parametrize("wrong", ["", "mine.py:3: no such function"])
+def test_findings_do_not_wait_for_a_slow_compiler_but_mistakes_do(path: Path, wrong: str) -> None:
+    answers = Event()
+
+    class SlowCompiler(FakeAttempts):
+        def compiled(self, stop: Event, listing: bool = False) -> Compiled:
+            assert answers.wait(20)
+            return super().compiled(stop, listing)
+
+        def findings(self, stop: Event, begun: Callable[[Begun], object]) -> Iterator[Finding]:
+            begun(Begun("n = 1", 1, 2))
+            yield from super().findings(stop, begun)
+
+    race = Finding(case="n = 3", outcome="racy", sentence="n = 3: it races", n=3)
+    checks = SlowCompiler(Compiled(lacking="" if wrong else "none", wrong=wrong), lambda: [*RIGHT, race], ())
+    asked = WatchRequest(path, "mine", DeviceId("simulator"), (9, 0))
+    told: list[WatchUpdate] = []
+    for update in WatchLoop(asked, FakeTimes(), FileWatcher(path, Clock()), checks=checks).run(Event(), once=True):  # type: ignore[arg-type]
+        told.append(update)
+        if update == Activity("compiling for sm_90"):
+            assert Activity("case 1 of 2: n = 1") in told and sentences(told) == ["the plan is good", "n = 1: right"]
+            answers.set()
+    assert sentences(told)[2:] == ([wrong] * 2 if wrong else ["not compiled for sm_90: none", *[race.sentence] * 2])
 
 
 def test_instruction_facts_of_the_main_phase_follow_the_verdict_unless_it_is_wrong(path: Path) -> None:
@@ -276,7 +301,7 @@ def test_a_save_during_a_test_restarts_it_and_keeps_the_last_timed_result(path: 
     clock = Clock(at_4=lambda: save(path, "the third\n"), at_8=ended.set)
     times = FakeTimes(Report("time", "timed", seconds=0.5))
     told = list(sitting(path, times, clock, Compiled(), tried).run(ended))
-    kinds = [type(one) for one in told if not isinstance(one, Report)]
+    kinds = [type(one) for one in told if not isinstance(one, Report | Activity)]
     assert kinds == [CheckStart, Superseded, CheckStart, CheckEnd, CheckStart, CheckEnd]
     assert times.last == [None, 2]
 
