@@ -184,7 +184,7 @@ def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[st
         at = [value(run.experiment, sweep.grid.axes[i].name) or "-" for i in places]
         row = TableRow(owners[id(run)], run, baseline=bases.get(id(run)), best=found.shortest.get(run.n))
         rows.append((*at, *line(kind, row)))
-    return [*table(rows, MIN), "", *folded([*found.sentences, *left_out])]
+    return [*table(rows, MIN), "", *folded([*found.sentences(), *left_out])]
 
 
 def _json(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[str]:

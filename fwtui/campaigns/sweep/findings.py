@@ -96,14 +96,14 @@ class Findings(NamedTuple):
     unclear: tuple[str, ...]  # possible crossovers, each with the reason for the uncertainty
     shortest: dict[int, float]
     scalings: tuple[Scaling, ...] = ()
+    series: tuple[str, ...] = ()  # names of all series over n
 
-    @property
-    def sentences(self) -> list[str]:
+    def sentences(self, row: str = "") -> list[str]:
+        """Return the findings; if a series has the name `row`, without the exponents of the others."""
         sentences = [self.best] if self.best else []
         sentences += [one.sentence for one in self.scalings]
-        sentences += [
-            f"{name}: {line_fit.sentence}" if len(self.fits) > 1 else line_fit.sentence for name, line_fit in self.fits.items()
-        ]
+        fits = {name: found.sentence for name, found in self.fits.items() if name == row or row not in self.series}
+        sentences += [f"{name}: {law}" if len(self.series) > 1 else law for name, law in fits.items()]
         return [*sentences, *(crossing.sentence for crossing in self.crossovers), *self.unclear]
 
     def data(self) -> dict[str, object]:
@@ -227,7 +227,7 @@ def findings(model: Model, runs: Sequence[Run]) -> Findings:
         shortest[run.n] = min(shortest.get(run.n, math.inf), run.seconds or math.inf)
     clear = tuple(crossing for crossing in crossings if isinstance(crossing, Crossover))
     unclear = tuple(crossing for crossing in crossings if isinstance(crossing, str))
-    return Findings(best(model, runs), fits, clear, unclear, shortest, scalings(counted))
+    return Findings(best(model, runs), fits, clear, unclear, shortest, scalings(counted), tuple(line.name for line in lines))
 
 
 def _crossings(model: Model, lines: Sequence[SweepSeries], axis: str) -> Iterator[Crossover | str]:

@@ -222,8 +222,9 @@ class SweepScreen(Frame):
         runs = [run for run in squares.runs if run.state == "done"]
         if self._found[0] != runs:
             self._found = (runs, findings(self.charted, runs))
-        found = self._found[1]
-        return tuple(found.sentences) if found is not None and found.sentences else ("no run of this sweep is verified yet",)
+        found, row = self._found[1], self.query_one(HeatMap).cursor[0]
+        told = found.sentences(squares.rows[row].name if row < len(squares.rows) else "") if found is not None else []
+        return tuple(told) or ("no run of this sweep is verified yet",)
 
     def advice(self) -> tuple[str, ...]:
         """Return sentences about how to begin, for an empty screen."""
@@ -238,8 +239,10 @@ class SweepScreen(Frame):
         self.query_one("#where", Static).update(line((whole_clauses(sentence, heat.size.width or len(sentence)), MUTED)))
 
     def _moved(self) -> None:
+        squares = self.query_one(HeatMap).subject.squares
         self._say_where()
-        self._draw_curves(self.query_one(HeatMap).subject.squares)
+        self.query_one("#found", Update).show(self._sentences(squares))
+        self._draw_curves(squares)
 
     def _choose(self, run: int) -> None:
         """Show the run on the Run screen; if it is later in the recording, at the end of that."""

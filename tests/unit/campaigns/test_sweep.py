@@ -240,7 +240,7 @@ def test_numbers_of_devices_are_swept_on_one_graph() -> None:
     assert [(p.ranks, p.speedup, p.efficiency) for p in one.points] == [
         *((1, 1.0, 1.0), (2, pytest.approx(1.6), pytest.approx(0.8)), (4, pytest.approx(2.0), pytest.approx(0.5)))
     ]
-    assert "n 512: 4 devices reach 2.00x the relaxations/s of 1, efficiency 50.0 %." in found.sentences
+    assert "n 512: 4 devices reach 2.00x the relaxations/s of 1, efficiency 50.0 %." in found.sentences()
     told = lines({id(run): session.model for run in session.model.runs.values()}, sweep, found)
     assert told[0].split()[:5] == ["devices", "n", "median", "time", "rate"] and "efficiency" in told[0]
     row = next(line for line in told if line.startswith("      2"))

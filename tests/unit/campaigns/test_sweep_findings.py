@@ -70,7 +70,7 @@ def test_unclear_comparisons_give_no_break_even(passes: int, serial: dict[int, f
     found = findings(model, finished(model))
     assert found.crossovers == () and found.data()["unclear"] == [*found.unclear]
     assert found.unclear[0].startswith("serial may overtake tiled-cpu between n = 32 and 128, but at n = ")
-    assert words in found.unclear[0] and found.unclear[0] == found.sentences[-1]
+    assert words in found.unclear[0] and found.unclear[0] == found.sentences()[-1]
 
 
 def test_a_break_even_lies_between_clear_sizes_and_names_unclear_ones() -> None:
@@ -80,6 +80,16 @@ def test_a_break_even_lies_between_clear_sizes_and_names_unclear_ones() -> None:
     assert found.sentence.endswith("from about n = 64 on (between 32 and 128); at n = 512 the comparison is SAME")
 
 
+def test_an_exponent_names_its_series_and_a_row_has_only_its_own() -> None:
+    made = Made(None)
+    for kernel, sizes in (("serial", (64, 128, 256, 512)), ("tiled-cpu", (64, 128, 256))):
+        for n in sizes:
+            made.add(Experiment(kernel=kernel, n=n), n**3 / 1e6, passes=5)
+    found = findings(made.model, finished(made.model))
+    named = [[text for text in found.sentences(row) if "time ~" in text] for row in ("", "serial", "tiled-cpu")]
+    assert named[0] == named[1] != named[2] == [] and named[0][0].startswith("serial: time ~ n^3.00")
+
+
 @given(st.lists(st.tuples(st.integers(1, 2**60), st.floats(1e-320, 1e9), st.floats(1e-320, 1e9)), max_size=5))
 def test_made_up_times_are_survived(told: list[tuple[int, float, float]]) -> None:
     made = Made(None)
@@ -87,7 +97,7 @@ def test_made_up_times_are_survived(told: list[tuple[int, float, float]]) -> Non
         made.add(Experiment(kernel="serial", n=n), one, passes=5)
         made.add(Experiment(kernel="tiled-cpu", n=n), other, passes=5)
     found = findings(made.model, finished(made.model))
-    assert all(isinstance(sentence, str) for sentence in found.sentences) and json.dumps(found.data())
+    assert all(isinstance(sentence, str) for sentence in found.sentences()) and json.dumps(found.data())
     assert all(b.low <= b.at * (1 + 1e-9) and b.at <= b.high * (1 + 1e-9) for b in found.crossovers)
 
 
