@@ -302,7 +302,7 @@ async def test_a_race_of_the_compare_screen_by_time_and_by_round(now: list[float
         shown = await after(pilot, now, 0.5)  # a sixteenth of the race: half of the faster one
         assert large(pilot) == ["16 ms", "6 %", "16.0 ms", "51 %"] and "(run 3) was not timed round by round" in shown
         assert "round 257 of 4096" in shown and "round 65 of 128" in shown
-        await press(pilot, "space")
+        assert "space: pause" in shown and "space: continue" in await keyed(pilot, "space")
         assert await after(pilot, now, 3.0) == await keyed(pilot) and large(pilot)[1] == "6 %", "it stands still"
         shown = await keyed(pilot, "v")
         assert "by round: both at the same point" in shown and large(pilot)[1] == large(pilot)[3] == "6 %"
@@ -310,7 +310,7 @@ async def test_a_race_of_the_compare_screen_by_time_and_by_round(now: list[float
         assert "shown in 16 s" in await keyed(pilot, "less_than_sign", "less_than_sign")
         await press(pilot, "space")
         shown = await after(pilot, now, 60.0)
-        assert "over" in shown and WINS in shown and shown.count("finished") == 2
+        assert "over" in shown and "space: again" in shown and WINS in shown and shown.count("finished") == 2
         assert large(pilot) == [milliseconds(TIMES[3]), "100 %", milliseconds(TIMES[8]), RATIO]
         why = screen_of(app, RaceScreen).result.text
         for size in (NARROW, (60, 16)):

@@ -22,6 +22,7 @@ from fwtui.tui.app.ui_state import SavedUiState
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.appearance import Appearance
 from fwtui.tui.frame.dialogs import DefinitionList, HelpScreen, PromptScreen
+from fwtui.tui.frame.notices import LogLine
 from fwtui.tui.learn import screen as learn_screen
 from fwtui.tui.learn.course_panel import CourseAnswer, CourseText, GuessInput
 from fwtui.tui.learn.distance_grid import DistanceGrid, distance_text
@@ -332,9 +333,12 @@ async def test_the_source_of_what_runs_is_compared_on_request(learning: FwtuiApp
         assert "▌ def panels" in await keyed(pilot, "comma") and place.scroll_y < before
         answers = iter([Agreement(6), Agreement(6, wrong=2), Agreement(reason="no numba")])
         monkeypatch.setattr(learn_screen, "compare_with_kernel", lambda trace, experiment, stop: next(answers))
-        for words in ("has the same distances after each of 6 steps", "differs after step 3", "could not be compared: no numba"):
+        same = "✓ in the simulator: the same distances after each of 6 steps"
+        for words in (same, "differs after step 3", "could not be compared: no numba"):
             await press(pilot, "V")
             await until(pilot, lambda words=words: all(word in screen_text(learning) for word in words.split()))
+            log = learning.screen.query_one(LogLine).lines[0].plain
+            assert words in log, "the line that said what began says how it ended"
         assert "V runs the kernel" in await keyed(pilot, "F"), "another graph has not been compared"
 
 

@@ -25,7 +25,8 @@ from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, line, longest
 FRAMES = 12  # pictures a second
 MIN_SECONDS, MAX_SECONDS = 1.0, 64.0  # length of a race on screen
 SPEED = "{key[race.slower]} {key[race.faster]}: speed"
-KEYS = f"{{key[race.go]}}: pause · {{key[race.align]}}: by round · {SPEED} · {{key[dialog.close]}}: leave"
+STATE = "{key[race.go]}: {screen.next_state} · {key[race.align]}: {screen.other_way}"
+KEYS = f"{STATE} · {SPEED} · {{key[dialog.close]}}: leave"
 FRAME = 2 + 2  # columns of border and padding
 AROUND = 2 + 7  # rows of border, heads, figures, bars and keys; the others are for text and matrices
 ROOMY = 24  # rows of the screen from which the text at the end has rows reserved
@@ -216,10 +217,20 @@ class RaceScreen(Dialog):
             states[self.result.winner] = winner._replace(ratio=self.result.ratio, sure=self.result.sure)
         return states
 
+    @property
+    def next_state(self) -> str:
+        """The effect of the key that pauses or continues."""
+        return "pause" if self.going else "again" if self.watched >= 1 else "continue"
+
+    @property
+    def other_way(self) -> str:
+        return "by time" if self.by_round else "by round"
+
     def _show(self) -> None:
         for runner, state in zip(self.query(RaceRunner), self.states(), strict=True):
             runner.show(state, self.seconds)
         self.query_one("#how", Static).update(Content(self._how()))
+        self.query_one("#hint", Static).update(Content(self.hint))
         even = [entrant_name(e) for e, way in zip(self.runners, self.curves, strict=True) if not way.sampled]
         were = f"{' and '.join(even)} {'was' if len(even) == 1 else 'were'}"
         note = line((f"{were} not timed round by round: drawn at an even pace." if even else "", MUTED))

@@ -170,7 +170,7 @@ class StepText(TextPanel[StepPosition]):
             facts.append(("cycle", "a cycle of negative length: paths through it have no shortest length", "$text-error"))
         rows = [part for row in _where(s) for part in row.wrap(width)]
         hung_lines = [indented(line((f"{label:<{LABEL}}", MUTED)), text, width, style) for label, text, style in facts]
-        checked = indented(line((f"{'checked':<{LABEL}}", MUTED)), _agreement(subject), width)
+        checked = indented(line((f"{'checked':<{LABEL}}", MUTED)), agreement_text(subject), width)
         return [*rows, line(""), *chain(*hung_lines), line(""), *checked]
 
 
@@ -207,7 +207,8 @@ def _cell(s: Stepping) -> list[tuple[str, str, str]]:
     return [("cell", formula, ""), ("", numbers, "$text-primary" if cell.new < cell.old else "")]
 
 
-def _agreement(subject: StepPosition) -> str:
+def agreement_text(subject: StepPosition) -> str:
+    """Describe the comparison with the kernel, or the key that starts it, on one line of 80 cells once it has a result."""
     backend = subject.stepping.trace.kernel.backend
     where = "in the simulator" if backend == "cuda" else "compiled for the CPU"
     found = subject.agreement
@@ -220,7 +221,7 @@ def _agreement(subject: StepPosition) -> str:
     if found.wrong is not None:
         return f"the kernel {where} differs after step {found.wrong + 1}"
     after = f"after each of {found.looks} steps" if found.looks > 1 else "at the end"
-    return f"✓ the kernel {where} has the same distances {after}"
+    return f"✓ {where}: the same distances {after}"
 
 
 class KernelText(TextPanel[tuple[str, str] | None]):

@@ -25,7 +25,7 @@ from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import View
 from fwtui.tui.learn import actions
 from fwtui.tui.learn.course_panel import CourseAnswer, CourseText, GuessInput, GuessLine, Lesson
-from fwtui.tui.learn.distance_grid import DistanceGrid, KernelText, Legend, StepPosition, StepText, distance_text
+from fwtui.tui.learn.distance_grid import DistanceGrid, KernelText, Legend, StepPosition, StepText, agreement_text, distance_text
 from fwtui.tui.learn.source_view import LEGEND, Running, SourceView
 from fwtui.tui.watch.kernel_file_picker import pick, watch
 from fwtui.tui.widgets.matrix import MatrixPicture
@@ -260,13 +260,13 @@ class LearnScreen(Frame):
         self._agreement, self._stop = (s.edition, None), Event()
         compare = partial(compare_with_kernel, s.trace, s.experiment, self._stop)
         in_background(self, compare, partial(self._compared, s.edition), "compare")
-        self.update()
+        self.show_message(agreement_text(self._place))
 
     def _compared(self, edition: int, agreement: Agreement) -> None:
         """Take the result of running the kernel on the graph of that edition."""
         if self._agreement == (edition, None):
             self._agreement = (edition, agreement)
-        self.update()
+            self.show_message(agreement_text(self._place))
 
     @cached_property
     def progress(self) -> CourseProgress:
