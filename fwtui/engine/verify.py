@@ -257,7 +257,7 @@ def _agreement(graph: GraphInput) -> str:
 
 def number_text(number: int | float) -> str:
     if number == NO_DISTANCE:
-        return "not an integer"
+        return "NaN, a fraction or an overflow"
     return "no path" if number in (NO_PATH, float("inf")) else f"{number:.9g}" if isinstance(number, float) else str(number)
 
 

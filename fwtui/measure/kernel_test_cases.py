@@ -112,7 +112,7 @@ def find_misuse(log: Any, wrong: bool) -> tuple[str, str]:
     if wrong and log.unwritten is not None:
         return WRONG, f"{log.unwritten} reads shared memory that no thread has written"
     if harm := next((race for race in log.races if race.harms and race.memory == "shared"), None):
-        return RACY, f"it races: {harm}"
+        return RACY, f"it races: {harm} them: put cuda.syncthreads() there"
     return "", ""
 
 

@@ -78,6 +78,7 @@ class Failure(NamedTuple):
 
     how: str
     distances: np.ndarray
+    raw: np.ndarray  # the distances as the kernel wrote them
     odd: str  # a value that no relaxation gives
 
 
@@ -243,7 +244,7 @@ class KernelTest:
                 limit = _full_check(engine)
                 finding = self._verifier.check(graph, case.graph.graph, distances, "auto", limit, it.kernel.id)
                 if finding.verdict not in ("verified", "negative cycle"):
-                    failed = Failure(finding.how, distances, _odd(raw, graph))
+                    failed = Failure(finding.how, distances, raw, _odd(raw, graph))
             if simulated and repeat and (failed is None or self._explained):
                 break
         return CaseResult(checksums, seconds, failed, log)
@@ -261,7 +262,7 @@ class KernelTest:
             column=column,
             count=int(np.count_nonzero(mask)),
             n=graph.n,
-            got="not a number" if failed.odd == NAN and got == NO_DISTANCE else number_text(got),
+            got=f"{failed.raw[row, column].item():.9g}".replace("nan", "NaN") if got == NO_DISTANCE else number_text(got),
             wanted=number_text(expected[row, column].item()),
             mask=np.packbits(mask).tobytes(),
             cause=misuse or failed.odd,
@@ -285,7 +286,7 @@ class KernelTest:
                 phase=sanitise(kernel.phases.get(step.phase, step.phase)),
                 writes=(writes := kernel.places(step.writes)),
                 rect=next((w for w in writes if w.top <= i < w.bottom and w.left <= j < w.right), None),
-                block=Rect(top, left, top + side, left + side) if side > 1 else None,
+                block=Rect(top, left, min(top + side, graph.n), min(left + side, graph.n)) if side > 1 else None,
             )
             names = step_names(kernel, plan)
             first, last = names[difference.earliest], names[difference.step]

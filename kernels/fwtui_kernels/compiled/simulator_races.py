@@ -6,6 +6,7 @@ that does not change the value is harmless and is reported separately.
 
 from __future__ import annotations
 
+import linecache
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ import numpy as np
 # initial values by kind and size: so small that a path over one shows in every result, without overflow in one addition
 POISON = {("f", 4): -1e6, ("f", 8): -1e6, ("i", 8): -(2**20), ("i", 4): -(2**20), ("i", 2): -(2**13)}
 MAX_RACES, MAX_UNWRITTEN = 100, 10_000  # pairs of lines, and cells
+MAX_SOURCE = 48  # characters of a source line in a message
 MAX_ACCESSES = 60_000  # logged accesses per function, after which no further block of it is watched
 _ATOMIC = str(Path(__file__).with_name("simulator.py"))  # a file whose only memory accesses are atomic operations
 # files whose code accesses memory on behalf of a kernel
@@ -70,6 +72,12 @@ class Access:
     def line(self) -> str:
         return _line(self.at)
 
+    @property
+    def quoted(self) -> str:
+        """The line with its source: file.py:12 `to[y, x] = 1`."""
+        source = linecache.getline(self.code.co_filename, int(self.line.rpartition(":")[2])).strip()
+        return f"{self.line} `{source if len(source) <= MAX_SOURCE else source[: MAX_SOURCE - 1] + '…'}`"
+
 
 class Race(NamedTuple):
     """Two unordered accesses, of which the second is a write."""
@@ -81,7 +89,7 @@ class Race(NamedTuple):
     harms: bool  # True if the write changed the value
 
     def __str__(self) -> str:
-        does, line, written = "reads what" if self.reads else "writes where", self.access.line, self.write.line
+        does, line, written = "reads what" if self.reads else "writes where", self.access.quoted, self.write.quoted
         if self.access.turn.block is not self.write.turn.block:
             one, other = (f"block {pair(access.turn.block.index)}" for access in (self.access, self.write))
             return f"{line} of {one} {does} {written} of {other} writes in the same launch; blocks run in any order"

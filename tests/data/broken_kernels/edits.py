@@ -35,15 +35,17 @@ _LOADED = """        middle[y, x] = distance[base + y, left + x]
         cuda.syncthreads()
 """
 _REST = '"rest": Op(rest, block, lambda args: (others, others)),'
-_WRONG = r"row \d+, column \d+: [\w -]+, expected [\w ]+ \(\d+ wrong cells?\); it began in "
+_WRONG = r"row \d+, column \d+: [\w .+-]+, expected [\w ]+ \(\d+ wrong cells?\); it began in "
 EDITS = {
     "missing barrier": Edit(
         BLOCKED,
         _LOADED,
         _LOADED.replace("        cuda.syncthreads()\n", ""),
         "racy",
-        r"n = 5, one more than a tile: it races: mine\.py:102 reads what mine\.py:9[89] of thread \(\d, \d\) writes "
-        r"in shared memory; no barrier between; wrong at " + _WRONG + r"remainder of round \d .*",
+        r"n = 5, one more than a tile: it races: mine\.py:102 `.*` reads what mine\.py:9[89] `.*` of thread \(\d, \d\) "
+        r"writes in shared memory; no barrier between them: put cuda.syncthreads\(\) there; wrong at "
+        + _WRONG
+        + r"remainder of round \d .*",
         r"n = \d+, .*: ran 5 times, \d different results: it races; .*|n = \d+, .*: wrong at "
         + _WRONG
         + r"remainder of round \d .*",
@@ -115,7 +117,7 @@ EDITS = {
         "            old = distance[i, j]\n"
         "            distance[i, j] = number((old + via - abs(old - via)) / number(2))",
         "wrong",
-        r"n = \d+, .*: wrong at .*: not a number, expected .*: some distances are NaN.*",
+        r"n = \d+, .*: wrong at .*: NaN, expected .*: some distances are NaN.*",
         more=(('dtypes=("int32", "float32")', 'dtypes=("float32",)'),),
     ),
     "out of bounds": Edit(

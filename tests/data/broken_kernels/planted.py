@@ -25,10 +25,8 @@ _LOADED = "        to[y, x] = distance[i, p * tile + x]\n"
 _AFTER = "        after[y, x] = distance[p * tile + y, j]\n"
 _RELAXED = "distance[i, j] = min(distance[i, j], number(to_k + from_k))"
 _CUT_OFF = "distance[i, j] = min(distance[i, j], number(int32(to_k + from_k)))"
-_RACES = (
-    r"n = \d+.*: it races: mine\.py:\d+ (reads what|writes where) mine\.py:\d+ of thread \(\d, \d\) writes in shared memory; "
-)
-_RACES += "no barrier between.*"
+_RACES = r"n = \d+.*: it races: mine\.py:\d+ `.*` (reads what|writes where) mine\.py:\d+ `.*` of thread \(\d, \d\) "
+_RACES += "writes in shared memory; no barrier between.*"
 _APART = r"n = \d+.*: of the 16 threads of block \(\d, \d\) \d+ wait at mine\.py:\d+ and \d+ "
 _UNWRITTEN = r"n = 5.*: mine\.py:\d+ reads shared memory that no thread has written; wrong at row .*"
 _ON_THE_CYCLE = r"n = 11, one cycle through all vertices: wrong at row .*"
@@ -88,7 +86,7 @@ PLANTED = {
         "            to_k = distance[i, k]\n",
         "            if j == 0:\n                column[i, 0] = distance[i, k]\n            to_k = column[i, 0]\n",
         "racy",
-        r"n = 3.*: it races; mine\.py:3\d.* reads what mine\.py:3\d of .* writes in .*; wrong at row .*",
+        r"n = 3.*: it races; mine\.py:3\d.* reads what mine\.py:3\d.* of .* writes in .*; wrong at row .*",
         ("def relax(distance, k):", "def relax(distance, column, k):"),
         ("lambda args: grid)})", "lambda args: grid, lambda args: (0, 1))}, scratch=[(shape.n, 1)])"),
     ),

@@ -70,7 +70,7 @@ def test_a_broken_kernel_is_reported_in_one_sentence(name: str, tmp_path: Path) 
 def test_the_place_of_a_wrong_cell_is_data(tmp_path: Path) -> None:
     where = findings(EDITS["wrong transposition"].write(tmp_path))[-1].where
     assert where is not None and (where.step, where.round, where.phase, where.op) == (2, 1, "remainder", "rest")
-    assert where.rect == where.block == Rect(4, 4, 8, 8) and where.writes == (where.rect,)
+    assert where.block == Rect(4, 4, 5, 5) and where.writes == (where.rect,) == (Rect(4, 4, 8, 8),)
     cells = where.cells()
     assert cells.shape == (5, 5) and np.count_nonzero(cells) == where.count
     assert tuple(np.argwhere(cells)[0]) == (where.row, where.column)
