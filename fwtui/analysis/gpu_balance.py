@@ -51,10 +51,10 @@ class Balance(NamedTuple):
         if self.link is None or not self.link[1]:
             return ()
         gpu, carried, share = self.link
-        traffic = f"NVLink up to {units.bandwidth(carried)}"
+        traffic = f"mean NVLink traffic up to {units.bandwidth(carried)}"
         if not share:
             return (f"{traffic} (GPU {gpu})",)
-        return f"{traffic}, {units.percent(share)} of its peak (GPU {gpu})", f"NVLink up to {100 * share:.0f} % full"
+        return f"{traffic}, {units.percent(share)} of its peak (GPU {gpu})", f"mean NVLink load up to {100 * share:.0f} %"
 
 
 def balance(model: Model, gpus: Iterable[DeviceId], start: float, end: float) -> Balance | None:

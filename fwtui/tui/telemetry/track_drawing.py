@@ -168,7 +168,7 @@ class TrackDrawing:
         """Return the value now or at the cursor, and mean and maximum of the shown run, else of the visible time."""
         unit = QUANTITIES[track.name].unit
         last = track.readings(self.model)[-1:] if track.gpu is None or track.gpu in self.model.followed else ()
-        now = getattr(last[0], track.name) if last else None
+        now = getattr(last[0], track.name) if last and self.model.t - last[0].t <= self.bins[track.gpu].hold else None
         if self.cursor is not None:
             now = means[self.cursor]
         of_run = self.run_readings.get(track.gpu)

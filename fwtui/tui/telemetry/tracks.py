@@ -76,6 +76,11 @@ class Bins:
         self._last = readings[-1] if readings else None
         self._between = (readings[-1].t - readings[0].t) / (len(readings) - 1) if len(readings) > 1 else 0.0
 
+    @property
+    def hold(self) -> float:
+        """The seconds for which a reading holds."""
+        return max(HOLD_SECONDS, 2 * self._between)
+
     def place(self, t: float) -> int:
         """Return the bin of a time."""
         return int(t / self.seconds)
@@ -96,7 +101,7 @@ class Bins:
         return self._held(self._masks, first, count, lambda mask: mask)
 
     def _held(self, values: Mapping[int, T], first: int, count: int, value: Callable[[T], V]) -> list[V | None]:
-        hold = math.ceil(max(HOLD_SECONDS, 2 * self._between) / self.seconds)
+        hold = math.ceil(self.hold / self.seconds)
         end = self.place(self._last.t) if self._last is not None else -1  # bins after the last reading are empty
         row: list[V | None] = []
         last: int | None = None

@@ -37,8 +37,8 @@ def test_the_busiest_and_the_least_busy(name: str, values: tuple[float | None, .
 
 
 def test_links_are_a_share_where_their_peak_is_known_and_one_gpu_is_not_compared() -> None:
-    full = ("NVLink up to 322 GB/s, 33.7 % of its peak (GPU 1)", "NVLink up to 34 % full")
-    for peak, said in ((956e9, full), (None, ("NVLink up to 322 GB/s (GPU 1)",))):
+    full = ("mean NVLink traffic up to 322 GB/s, 33.7 % of its peak (GPU 1)", "mean NVLink load up to 34 %")
+    for peak, said in ((956e9, full), (None, ("mean NVLink traffic up to 322 GB/s (GPU 1)",))):
         found = balance(worked("sm_utilisation", 0.9, 0.9, peak=peak, nvlink_bytes_per_second=161e9), GPUS, 1.0, 2.0)
         assert found is not None and found.links == said
     silent = balance(worked("sm_utilisation", 0.9, 0.9, peak=956e9, nvlink_bytes_per_second=0.0), GPUS, 1.0, 2.0)
