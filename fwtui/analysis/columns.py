@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, speedup
+from fwtui.analysis.compare import (
+    FASTER,
+    NOT_COMPARED,
+    SAME,
+    SLOWER,
+    UNCLEAR,
+    ComparedRun,
+    Comparison,
+    LowerBound,
+    compare,
+    speedup,
+)
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.disturbances import disturbances
 from fwtui.analysis.explanation import explain, speedup_causes
@@ -104,6 +115,15 @@ def _gained(row: TableRow) -> str | None:
     if row.comparison is None:
         return _against(row)
     return f"{row.comparison.speedup_text or COLUMNS['vs'].text(row)} {SIGNS[row.comparison.verdict]}"
+
+
+def _vs(row: TableRow) -> float | str | None:
+    """Return the speedup over the baseline, or its lower bound as text if one of the runs was disturbed."""
+    ratio, base = speedup(row.run, row.baseline), row.baseline
+    if ratio is None or base is None or base.id == row.run.id:
+        return ratio
+    comparison = compare(ComparedRun(row.model, row.run), ComparedRun(row.model, base))
+    return comparison.speedup_text if isinstance(comparison.ratio, LowerBound) else ratio
 
 
 def _gain(row: TableRow) -> float | None:
@@ -237,7 +257,7 @@ ALL = (
     Column(
         "of best", "of best", lambda r: r.best / r.run.seconds if r.best and r.run.seconds else None, {SWEPT: 0}, units.percent
     ),
-    Column("vs", "speedup", lambda r: speedup(r.run, r.baseline), {PRINTED: 0}, units.gain, absent=NONE),
+    Column("vs", "speedup", _vs, {PRINTED: 0}, units.gain, absent=NONE),
     Column(
         "bandwidth", "eff. bandwidth", lambda r: r.run.bandwidth, {PRINTED: 0, HISTORY: FULL}, units.bandwidth, 14, True, True
     ),

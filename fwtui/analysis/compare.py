@@ -79,8 +79,8 @@ class LowerBound(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Format the bound and its reason: at least 10x (noisy), whichever run is faster."""
-        return f"at least {self.least:.0f}x ({self.disturbed})"
+        """Format the bound and its reason: ≥ 10x (noisy), whichever run is faster."""
+        return f"≥ {self.least:.0f}x ({self.disturbed})"
 
 
 Ratio = Interval | PointEstimate | LowerBound
@@ -111,12 +111,12 @@ class Comparison(NamedTuple):
 
     @property
     def speedup_text(self) -> str:
-        """The speedup: 8.12x; ~108x from few repetitions, >10x if disturbed, ~1/108; empty if there is no estimate."""
+        """The speedup: 8.12x; ~108x from few repetitions, ≥ 10x if disturbed, ~1/108; empty if there is no estimate."""
         if self.ratio is None:
             return ""
         gain = 1 / self.ratio.estimate
         if isinstance(self.ratio, LowerBound):
-            return f">{self.ratio.least:.0f}x" if gain >= 1 else f"<1/{self.ratio.least:.0f}"
+            return f"≥ {self.ratio.least:.0f}x" if gain >= 1 else f"≤ 1/{self.ratio.least:.0f}"
         if isinstance(self.ratio, PointEstimate):
             return f"~{units.gain(gain)}"
         return units.gain(gain)

@@ -76,7 +76,7 @@ class QuestionAnswer(NamedTuple):
     number: float | None = None
     right: tuple[str, ...] = ()
     parts: tuple[AnswerBar, ...] = ()
-    short: str = ""  # the formatted number if the kind formats it differently, such as >10x
+    short: str = ""  # the formatted number if the kind formats it differently, such as ≥ 10x
 
 
 class QuestionKind(NamedTuple):

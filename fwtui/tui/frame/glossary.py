@@ -87,7 +87,7 @@ GLOSSARY = (
     ("theoretical occupancy, theor. occ.", "resident warps / maximum that registers, shared memory and block size allow"),
     ("tile", "one of the square blocks of the matrix in blocked kernels; also the length of its side"),
     ("timer overhead", "time of the instrumented minus the timed repetitions; not measurable if below the ± of the median time"),
-    ("~100x, >10x", "~ marks an estimate from few repetitions, > a lower bound that allows for noise"),
+    ("~100x, ≥ 10x", "~ marks an estimate from few repetitions, ≥ a lower bound that allows for noise"),
     ("verified", "every distance was compared with SciPy's and agrees"),
     ("verified · 16 rows", "only these rows were compared, with Dijkstra's algorithm"),
     ("░ wait, waiting for the panel", "time in which a rank waits for the panel of the owner rank"),

@@ -81,7 +81,7 @@ def figure(s: RunSubject | None) -> LargeNumber:
         )
         return LargeNumber(units.gain(s.gained.times), f"speedup over one {s.gained.one}{share}", is_unreliable)
     if s.verdict is not None and s.verdict.times and s.verdict.comparison is not None and s.verdict.comparison.verdict != SLOWER:
-        return LargeNumber(s.verdict.times.lstrip("<>~"), "", is_unreliable)  # the headline next to it has "at least" or "about"
+        return LargeNumber(s.verdict.times.lstrip("~"), "", is_unreliable)  # the headline next to it has "about"
     return LargeNumber(units.duration(run.seconds), "", is_unreliable)
 
 
