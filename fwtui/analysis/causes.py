@@ -293,7 +293,7 @@ def _copy_ratio(f: RunFacts) -> float | None:
 def _idle_cores(f: RunFacts) -> float | None:
     """Return cores / busy cores if the run uses about one of several cores; else None."""
     busy, cores = (f.cpu.busy, f.cpu.cores) if f.cpu is not None else (None, None)
-    return cores / max(busy, 1.0) if busy and cores and cores > 1 and busy < 1.5 else None
+    return cores / max(round(busy, 1), 0.1) if busy and cores and cores > 1 and busy < 1.5 else None
 
 
 def _core_cycles(f: RunFacts) -> float | None:

@@ -35,6 +35,7 @@ class CpuFacts(NamedTuple):
     caches: tuple[Cache, ...]
     limit: LevelLimit | None  # measured bandwidth of that level
     converted: int = 0  # bytes of a value in that matrix if the kernel converts the data type
+    others: float = 0.0  # mean number of cores that other processes used; 0 if it is unknown
     down_columns: bool = False  # the recorded source's inner loop takes cells of different rows, each in another cache line
 
     @property
@@ -96,7 +97,8 @@ def _facts(model: Model, run: Run) -> CpuFacts:
     limit = next((one for one in limits.levels if one.level == level), None) if limits is not None else None
     worked = usage.each if usage is not None and usage.each else (run.seconds or 0.0) * (busy or 0.0)
     each = per_cycle(run.relaxations, worked, clock)
-    return CpuFacts(cores, busy, clock, each, matrix, level, caches, limit, converted, down_columns(run))
+    others = (evidence.other_cpu or 0.0) * (evidence.cores or 0) if evidence is not None else 0.0
+    return CpuFacts(cores, busy, clock, each, matrix, level, caches, limit, converted, others, down_columns(run))
 
 
 def down_columns(run: Run) -> bool:

@@ -170,7 +170,9 @@ def _quantities(entrant: ComparedRun, baseline: ComparedRun) -> Iterator[tuple[f
         one.instrumented_repetition.seconds / one.seconds if one.instrumented_repetition and one.seconds else 0.0
         for one in (base, run)
     ]
-    if all(overlaps) and not (run.ranks or base.ranks) and run.instrumented_repetition is not None:
+    # on a CPU, phases that take longer than all cores together could work also waited
+    possible = run.backend == "cuda" or (here is not None and overlaps[1] <= (here.cores or 1))
+    if possible and all(overlaps) and not (run.ranks or base.ranks) and run.instrumented_repetition is not None:
         work = f"{units.duration(run.instrumented_repetition.seconds)} of work in {units.duration(run.seconds)}"
         yield overlaps[1] / overlaps[0], f"its phases overlap: {work}"
 

@@ -317,10 +317,14 @@ def _shares(compute_share: float | None, share_of: str = "") -> list[str]:
 def _by_cpu(run: Run, roofs: Roofs, line: PhaseRow, facts: CpuFacts, loop: CpuLoop | None) -> Bottleneck:
     """Return the bottleneck of a phase on a CPU with that inner loop, or of all phases.
 
-    Tested in order: too few tiles, instruction issue, the memory that holds the matrix, scalar code, both roofs, an idle loop.
+    Tested in order: other processes, too few tiles, instruction issue, the memory that holds the matrix, scalar code, both roofs,
+    an idle loop.
     """
     bandwidth = facts.bytes_per_second
     tiles, cores = tiles_per_launch(run, line), facts.cores
+    needed = (cores or 1) if run.experiment.options.get("cores") else 1
+    if facts.busy is not None and cores and facts.busy < BOTTLENECK_SHARE * needed and facts.others > cores - needed + facts.busy:
+        return Bottleneck("other processes", f"they used {facts.others:.1f} of {cores} cores, and this run {facts.busy:.1f}")
     if tiles is not None and cores and round(tiles) < cores and run.experiment.options.get("cores", 1):
         return Bottleneck("too few tiles", f"{units.counted(round(tiles), 'tile')}, {cores} cores")
     if bandwidth is None and "bandwidth" not in roofs.noisy:

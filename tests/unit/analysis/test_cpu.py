@@ -63,6 +63,7 @@ NOISY_FORM = replace(MEASURED, forms=(events.FormLimit("int32", 8e10, noisy=True
 TWO_FORMS = replace(MEASURED, forms=(events.FormLimit("float32", 6.4e10), events.FormLimit("float32-bits", 8e10)))
 FLOATS = replace(LOOP, mix={"vaddps": 4, "vminps": 4, "jne": 1})
 SCALAR = replace(LOOP, lanes=1, relaxations=1)
+OTHERS = (events.Telemetry(t=1.5, other_cpu_utilisation=0.95), events.Stage(t=2.0, run=1, name="clean", seconds=1.0))
 # one of the eight cores does at most 1e10 relaxations a second, and moves 2e10 bytes a second in the L3 cache
 CASES: dict[str, tuple[Model, str]] = {
     "one core": (modelled(0.125, LOOP, each_bytes=0), "instruction issue: 80 % of the peak rate of its busy cores."),
@@ -88,6 +89,7 @@ CASES: dict[str, tuple[Model, str]] = {
         modelled(2.0, replace(SCALAR, skipped=8)),
         "not vectorised: the compiler cannot prove that rows k and i differ, so the scalar loop runs, not that of 8 per ",
     ),
+    "others": (modelled(0.125, LOOP, *OTHERS, busy=0.3), "other processes: they used 7.6 of 8 cores, and this run 0.3."),
     "tiles": (modelled(2.0, kernel="tiled-cpu", tile=500), "too few tiles: 0 tiles, 8 cores."),
 }
 
