@@ -37,6 +37,7 @@ _UNITS: dict[str, Callable[[float], str]] = {  # by the end of a column's name
 FORMATS = {"csv": ".csv", "jsonl": ".jsonl", "md": ".md", "parquet": ".parquet"}
 # parts of a result that have their own rows, and the version of its fields
 _OWN_TABLE = ("phase_details", "phases", "counters", "answers", "version")
+_NESTED = ("ranks", "samples")  # parts of a result that no cell can hold
 _FORMULA = re.compile(r"[=+\-@\t\r]")  # first characters of spreadsheet formulas
 _MARKS = re.compile(r"([\\`*_\[\]~])")
 
@@ -75,8 +76,18 @@ def human_rows(model: Model) -> list[Row]:
     return [dict(zip(head(PRINTED, "±"), printed(model, run), strict=True)) for run in model.runs.values()]
 
 
+def complete_rows(model: Model) -> list[Row]:
+    """Return the rows of the runs with their devices and PC samples as objects, for JSON."""
+    results = (result(model, run) for run in model.runs.values())
+    return [_run_row(whole) | {name: whole[name] for name in _NESTED} for whole in results]
+
+
 def _runs(model: Model, run: Run) -> Iterator[Row]:
-    yield _flat({name: value for name, value in result(model, run).items() if name not in _OWN_TABLE})
+    yield _run_row(result(model, run))
+
+
+def _run_row(whole: Row) -> Row:
+    return _flat({name: value for name, value in whole.items() if name not in (*_OWN_TABLE, *_NESTED)})
 
 
 def _phases(model: Model, run: Run) -> Iterator[Row]:

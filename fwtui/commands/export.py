@@ -92,9 +92,9 @@ def execute(args: argparse.Namespace) -> int:
     if args.out is not None:
         check_writable(args.out, str(path), force=args.force)
     what = args.what or "runs"
-    if (form, what) == ("md", "runs"):
+    if form in ("md", "jsonl") and what == "runs":
         model, complete = load_model(path)
-        rows: Iterable[Row] = export.human_rows(model)
+        rows: Iterable[Row] = export.human_rows(model) if form == "md" else export.complete_rows(model)
     else:
         rows, complete = export.read_rows(path, what)
     if args.out is None:

@@ -165,6 +165,9 @@ class TestSession:
         head, *lines = csv.reader(io.StringIO(capsys.readouterr().out))
         assert list(dict.fromkeys(name for row in rows for name in row)) == head
         assert [row["kernel"] for row in rows] == [line[head.index("kernel")] for line in lines]
+        assert not any("{" in cell for line in lines for cell in line)
+        assert main(["export", RECORDED, "--format", "jsonl"]) == 0
+        assert "samples" not in head and all(json.loads(row)["samples"] for row in capsys.readouterr().out.splitlines())
 
     def test_an_incomplete_recording_is_marked(self, tmp_path: Path) -> None:
         cut = tmp_path / "cut.fwt.jsonl"
