@@ -107,7 +107,8 @@ def load(path: Path, name: str, for_plan: bool = False) -> Kernel:
     if kernel is None:
         for word, takes in _SIGNATURES.items():
             if not callable(getattr(module, word, None)):
-                raise UserKernelError(f"{path.name} has no {word}({', '.join(takes)}); `fwtui new` writes a working file")
+                way = "`fwtui new` writes a working file: put your kernel into its build, and your launches into its plan"
+                raise UserKernelError(f"{path.name} has no {word}({', '.join(takes)}); {way}")
         kernel = own(module.plan, module.build)
     elif not isinstance(kernel, Kernel):
         raise UserKernelError(f"KERNEL in {path.name} is of type {type(kernel).__name__}; set it to own(plan, build, ...)")
