@@ -16,8 +16,8 @@ from fwtui.common.exit_codes import OK
 from fwtui.common.text import quoted, sanitise
 from fwtui.experiment.user_kernel_registry import name_for
 from fwtui_kernels import files, registry
-from fwtui_kernels.own import BEGUN, PLAN, source_of, text_of
-from fwtui_kernels.programs.cuda_source import FUNCTION, NUMBER
+from fwtui_kernels.own import BEGUN, PLAN, cuda_functions, source_of
+from fwtui_kernels.programs.cuda_source import NUMBER
 
 FOLDER = Path(fwtui_kernels.__file__).parent
 NAIVE, PYTHON, CUDA = "naive", ("three-phases",), ("one-thread", "tile-32", "tile-64")
@@ -103,7 +103,7 @@ def cuda(example: str, include: list[str], define: list[str]) -> dict[str, str]:
 def with_launch_of(plan: str, source: Path) -> tuple[str, str]:
     """Return the plan of an example with the only kernel function of a CUDA C++ file, and a clause on its launches."""
     try:
-        functions = FUNCTION.findall(text_of(source))
+        functions = cuda_functions(source)
     except OSError as error:
         raise Refused(f"{sanitise(source.name)} cannot be read: {os_error_reason(error)}") from None
     names, launched = [name for _, name, _ in functions], re.findall(r'Launch\(f"(\w+)<', plan)

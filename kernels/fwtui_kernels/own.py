@@ -35,6 +35,9 @@ MAX_FILE_BYTES = 2**20
 _SIGNATURES = {"plan": ("shape", "stepwise"), "build": ("shape", "target")}
 _MAX_CHARACTERS = 300  # length of an error message
 _IMPORTED: dict[str, set[str]] = {}  # for each folder: its modules that its kernel files have imported
+_CUDA_FUNCTION = re.compile(
+    r"(template\s*<[^>]*>\s*)?__global__\s+(?:void\s+|__launch_bounds__\s*\([^)]*\)\s*)*(\w+)\s*\(\s*(?:const\s+)?(\w*)"
+)
 
 
 class UserKernelError(Exception):
@@ -64,6 +67,11 @@ def files_of(path: Path) -> tuple[Path, ...]:
 def text_of(path: Path) -> str:
     """Return the text of a kernel's source file. Raises OSError, also if it is too large or not a regular file."""
     return read_regular(path, MAX_FILE_BYTES).decode("utf-8", "replace")
+
+
+def cuda_functions(path: Path) -> list[tuple[str, str, str]]:
+    """Return the template parameters, the name and the first parameter's type of each kernel function in a CUDA C++ file."""
+    return _CUDA_FUNCTION.findall(text_of(path))
 
 
 def fingerprint(path: Path) -> str:

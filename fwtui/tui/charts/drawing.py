@@ -173,7 +173,7 @@ def _framed(plotted: Plotted, width: int, height: int, above: int) -> tuple[Draw
     # the value of a strong mark without a line replaces that of a tick in the same row, and the value of a rule replaces both
     marked = [ys for series, ys in zip(figure.series, plotted.ys, strict=True) if series.strong and not series.line]
     places |= {row_of(up.share(y), room): tick_text(y, figure.y.text) for ys in marked for y in ys if y is not None}
-    # of two rules in a row the lower one limits
+    # of two rules in one row the axis shows the lower value, which limits
     rules = sorted((rule for rule in figure.rules if not rule.vertical and _reached(rule, up)), key=lambda rule: -rule.value)
     places |= {row_of(up.share(rule.value), room): tick_text(rule.value, figure.y.text) for rule in rules}
     left = min(max(map(len, places.values()), default=0), width // 3) + 1

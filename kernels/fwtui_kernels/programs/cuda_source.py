@@ -17,10 +17,6 @@ from fwtui_kernels.plan import Shape, Target
 from fwtui_kernels.programs.cuda_program import Args, CudaProgram, Op
 
 NUMBER = {"float32": "float", "int32": "int", "int16": "short", "float64": "double"}
-# a kernel function in CUDA C++: its template parameters, its name, and the type of its first parameter
-FUNCTION = re.compile(
-    r"(template\s*<[^>]*>\s*)?__global__\s+(?:void\s+|__launch_bounds__\s*\([^)]*\)\s*)*(\w+)\s*\(\s*(?:const\s+)?(\w*)"
-)
 
 
 @dataclass(frozen=True, slots=True)

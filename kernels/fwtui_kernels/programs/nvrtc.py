@@ -19,8 +19,7 @@ from fwtui_kernels.compiled import gpu
 from fwtui_kernels.compiled.cubin_cache import CompiledCode
 from fwtui_kernels.compiled.driver_calls import allow_dynamic_shared_memory
 from fwtui_kernels.compiled.ptxas import KernelUse, used_in
-from fwtui_kernels.own import UserKernelError, at_function, text_of
-from fwtui_kernels.programs.cuda_source import FUNCTION
+from fwtui_kernels.own import UserKernelError, at_function, cuda_functions, text_of
 
 toolkit: Any = core
 STANDARD = "c++17"
@@ -140,7 +139,7 @@ def _first_error(log: str, source: Path) -> UserKernelError:
         message = f"{function} takes {needs:,} bytes of shared memory per block; the maximum is {most:,}"
         return at_function(source, function, message, "__shared__")
     if not places and missing:
-        names = ", ".join(name for _, name, _ in FUNCTION.findall(text_of(source)))
+        names = ", ".join(name for _, name, _ in cuda_functions(source))
         has = f"; its __global__ functions are: {names}" if names else ""
         return UserKernelError(f"{source.name} has no function {missing[1].strip()}, which build launches{has}")
     if not places:
