@@ -154,10 +154,9 @@ class CpuPanel(TextPanel[CpuSubject | None]):
             of, at = (f" of {units.digits(most)}", f", {units.percent(share)} of peak") if most else ("", "")
             rows.append(_measure("per cycle", share, width, f"{units.digits(facts.each)}{of} relax{at}"))
         if facts.clock_mhz:
-            parts = [f"{facts.clock_mhz:.0f} MHz, measured after the repetitions", "the OS clock may be nominal"]
-            rows += hanging_indent("clock", CPU_LABEL, parts, width)
-        rows += hanging_indent("loop", CPU_LABEL, _loop_texts(subject), width, most=5)
-        return [*rows, line(""), *_levels(subject, width)]
+            rows.append(_measure("clock", None, width, f"{facts.clock_mhz:.0f} MHz after the run; nominal in a VM"))
+        loop = hanging_indent("loop", CPU_LABEL, _loop_texts(subject), width, most=5)
+        return [*rows, *_levels(subject, width), *loop]
 
 
 def _loop_texts(subject: CpuSubject) -> list[str]:
