@@ -10,7 +10,6 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from inspect import signature
-from itertools import chain
 from math import inf
 from typing import Any, NamedTuple
 
@@ -26,7 +25,7 @@ from fwtui.solver.solve import solve_in_float64
 MIN_NODES = 100  # nodes from which it pays to convert a graph
 _EXACT = 2**53  # float64 holds every integer up to this
 # arguments with which NetworkX does less than all pairs, or nothing that takes long
-_LEFT_TO_NETWORKX = ("attr", "cutoff", "e", "nbunch", "source", "sources", "sp", "target", "u", "usebounds", "v")
+_LEFT_TO_NETWORKX = ("cutoff", "e", "source", "sp", "target", "usebounds", "v")
 _PLAIN = {bool, int, float, np.int64, np.float64}
 _NEGATIVE_CYCLE = "Negative cycle detected."
 
@@ -113,18 +112,10 @@ def can_run(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bool | st
     for word in _LEFT_TO_NETWORKX:
         if arguments.get(word) is not None and arguments[word] is not False:
             return f"with {word}, NetworkX has less to do"
-    weight = arguments.get("weight", arguments.get("distance"))
-    if callable(weight):
+    if callable(arguments.get("weight")):
         return "weights are given by a function"
-    graph = arguments["G"]
-    origin = graph.origin if isinstance(graph, NetworkxGraph) else graph
-    if name in ("barycenter", "center", "wiener_index") and not len(origin):
-        return "the graph has no nodes"
-    unweighted = weight is None and not origin.is_directed()
-    if name in ("barycenter", "center") and unweighted and origin.number_of_edges() == len(origin) - 1:
-        return "NetworkX is faster for trees"
     try:
-        check_room(len(origin), "float32", "path" in name or name in ("all_pairs_dijkstra", "johnson"))
+        check_room(len(arguments["G"]), "float32", "path" in name or name in ("all_pairs_dijkstra", "johnson"))
     except Refused as refusal:
         return str(refusal)
     return True
@@ -161,10 +152,6 @@ class DistanceView:
         near[reached == source] = -np.inf
         return reached[np.argsort(near, kind="stable")]
 
-    def nearest_first(self, row: np.ndarray, source: int) -> list[Any]:
-        """The distances in that order: sums of real numbers depend on it."""
-        return [0, *self.numbers(row[self.order(row, source)[1:]])]
-
     def lengths(self, source: int) -> dict[Hashable, Any]:
         row = self.distances[source]
         order = self.order(row, source)
@@ -183,12 +170,6 @@ class DistanceView:
             for v in reversed(behind):
                 paths[v] = [*paths[before[v]], nodes[v]]
         return {nodes[v]: paths[v] for v in order}
-
-    def total(self) -> Any:
-        rows = enumerate(self.distances)
-        if self.whole:
-            return sum(int(row.astype(np.int64).sum()) for _, row in rows)
-        return sum(chain.from_iterable(self.nearest_first(row, source) for source, row in rows))
 
 
 def _checked(G: NetworkxGraph, weight: Hashable | None, method: str) -> WeightReading:
@@ -349,28 +330,6 @@ def floyd_warshall_numpy(G, nodelist=None, weight="weight"):
     return distances[np.ix_(order, order)]
 
 
-def average_shortest_path_length(G, weight=None, method=None):
-    methods = {"unweighted": "D", "dijkstra": "D", "bellman-ford": "BF", "floyd-warshall": "FW", "floyd-warshall-numpy": "FW"}
-    method = method if method is not None else "unweighted" if weight is None else "dijkstra"
-    if method not in methods:
-        raise ValueError(f"method not supported: {method}")
-    n = len(G)
-    if n == 0:
-        raise nx.NetworkXPointlessConcept("the null graph has no paths, thus there is no average shortest path length")
-    if n == 1:
-        return 0
-    weight = None if method == "unweighted" else weight
-    disconnected = nx.NetworkXError(f"Graph is not {'strongly ' if G.is_directed() else ''}connected.")
-    try:
-        distances = _by_floyd_warshall(G, weight) if methods[method] == "FW" else _found(G, weight, methods[method])
-    except _negative_cycle():
-        connected = nx.is_strongly_connected if G.is_directed() else nx.is_connected
-        raise nx.NetworkXUnbounded(_NEGATIVE_CYCLE) if connected(G.origin) else disconnected from None
-    if not distances.connected:
-        raise disconnected
-    return distances.total() / (n * (n - 1))
-
-
 def eccentricity(G, v=None, sp=None, weight=None):
     distances = _found(G, weight)
     if not distances.connected:
@@ -387,62 +346,3 @@ def diameter(G, e=None, usebounds=False, weight=None):
 
 def radius(G, e=None, usebounds=False, weight=None):
     return min(eccentricity(G, weight=weight).values())
-
-
-def periphery(G, e=None, usebounds=False, weight=None):
-    return nx.periphery(G.origin, e=eccentricity(G, weight=weight), backend="networkx")
-
-
-def center(G, e=None, usebounds=False, weight=None):
-    return nx.center(G.origin, e=eccentricity(G, weight=weight), backend="networkx")
-
-
-def barycenter(G, weight=None, attr=None, sp=None):
-    distances = _found(G, weight)
-    lengths = {node: distances.lengths(place) for place, node in enumerate(distances.nodes)}
-    return nx.barycenter(G.origin, sp=lengths, backend="networkx")
-
-
-def wiener_index(G, weight=None):
-    distances = _found(G, weight)
-    if not distances.connected:
-        return inf
-    total = distances.total()
-    return total if G.is_directed() else total / 2
-
-
-def closeness_centrality(G, u=None, distance=None, wf_improved=True):
-    distances = _found(G, distance)
-    n = len(G)
-    closeness = {}
-    for target, column in enumerate(distances.distances.T):
-        lengths = distances.nearest_first(column, target)
-        total = sum(lengths)
-        value = 0.0
-        if total > 0.0 and n > 1:
-            value = (len(lengths) - 1.0) / total
-            if wf_improved:
-                value *= (len(lengths) - 1.0) / (n - 1)
-        closeness[distances.nodes[target]] = value
-    return closeness
-
-
-def harmonic_centrality(G, nbunch=None, distance=None, sources=None):
-    distances = _found(G, distance)
-    at = {node: place for place, node in enumerate(distances.nodes)}
-    order = list(set(distances.nodes))  # NetworkX's own, in which it adds
-    totals = np.zeros(len(G))
-    for node in order:
-        row = distances.distances[at[node]].astype(np.float64)
-        totals += np.divide(1, row, out=np.zeros(len(row)), where=row != 0)
-    return {node: totals[at[node]].item() or 0 for node in order}
-
-
-def global_efficiency(G):
-    n = len(G)
-    if n < 2:
-        return 0
-    distances = _found(G, None)
-    shares = [1 / np.array(distances.nearest_first(row, source)[1:]) for source, row in enumerate(distances.distances)]
-    total = np.add.accumulate(np.concatenate([[0.0], *shares]))[-1].item()  # one after the other, as NetworkX adds
-    return total / (n * (n - 1))

@@ -10,23 +10,15 @@ FUNCTIONS = (
     "all_pairs_dijkstra_path_length",
     "all_pairs_shortest_path",
     "all_pairs_shortest_path_length",
-    "average_shortest_path_length",
-    "barycenter",
-    "center",
-    "closeness_centrality",
     "diameter",
     "eccentricity",
     "floyd_warshall",
     "floyd_warshall_numpy",
     "floyd_warshall_predecessor_and_distance",
-    "global_efficiency",
-    "harmonic_centrality",
     "johnson",
-    "periphery",
     "radius",
     "shortest_path",
     "shortest_path_length",
-    "wiener_index",
 )
 
 

@@ -32,12 +32,6 @@ WEIGHTS = {
     "some missing": lambda rng: rng.choice([None, 1, 2, 3]),
     "beyond float32": lambda rng: rng.randrange(2**24, 2**40),
 }
-PART = (
-    "centrality.tests.test_closeness_centrality",
-    "centrality.tests.test_harmonic_centrality",
-    "tests.test_efficiency",
-    "tests.test_wiener",
-)
 
 
 @pytest.fixture
@@ -57,7 +51,7 @@ def installed(tmp_path: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     "which",
     [
-        ["networkx.algorithms.shortest_paths", *(f"networkx.algorithms.{name}" for name in PART)],
+        ["networkx.algorithms.shortest_paths"],
         pytest.param(["networkx"], marks=pytest.mark.slow),
     ],
     ids=["a part", "all"],
@@ -177,13 +171,10 @@ def test_answers_are_those_of_networkx(weights: str) -> None:
         for name in {*FUNCTIONS} - PATHS:
             function, own = getattr(nx, name), getattr(backend, name)
             parameters = inspect.signature(own).parameters
-            named = {"weight", "distance"} & set(parameters)
-            ways: list[dict[str, str]] = [{}, *({word: "weight"} for word in named)]
-            if name.startswith(("average", "shortest")):
+            ways: list[dict[str, str]] = [{}, *([{"weight": "weight"}] if "weight" in parameters else [])]
+            if name.startswith("shortest"):
                 ways += [{"weight": "weight", "method": method} for method in ("bellman-ford", "floyd-warshall")]
             for given in ways:
-                if name == "global_efficiency" and graph.is_directed():
-                    continue  # NetworkX refuses it before any backend
                 if backend.can_run(name, (graph,), given) is not True:
                     continue
                 try:
@@ -195,7 +186,7 @@ def test_answers_are_those_of_networkx(weights: str) -> None:
                 assert alike(found, expected), (name, given)
                 if weights == "whole" and isinstance(expected, list | dict) and "floyd" not in name:
                     assert str(types(found)) == str(types(expected)), (name, given)
-    assert compared > 80
+    assert compared > 40
 
 
 def types(answer: Any) -> Any:
@@ -211,7 +202,6 @@ def test_the_nearest_come_first_and_whole_numbers_stay_whole() -> None:
     lengths = dict(backend.all_pairs_dijkstra_path_length(converted))
     assert str(lengths["c"]) == "{'c': 0, 'd': 1, 'a': 5, 'b': 7}" and list(lengths) == list(graph)
     assert str(backend.floyd_warshall(converted)["c"]) == "{'c': 0, 'a': 5, 'b': 7, 'd': 1}"
-    assert type(backend.wiener_index(converted)) is float
 
 
 @pytest.mark.parametrize("weight", [float("inf"), float("nan"), None, "far", 2**60, 1j, np.float32(0.1)])
