@@ -1,6 +1,6 @@
 """The step-by-step view: a kernel's plan on a small graph, one k of one step at a time, and a position in it.
 
-NumPy executes the plan from its rectangles (fwtui_kernels.reference); compare_with_kernel() runs the kernel.
+NumPy executes the plan from its rectangles (fwtui_kernels.reference).
 """
 
 from __future__ import annotations
@@ -9,18 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import attrgetter, itemgetter
-from threading import Event
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
-from fwtui.common.child_process import ModuleProcess
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, changed, kernel_named, settle
 from fwtui.experiment.generate import fill_numpy, recipe_for
-from fwtui.experiment.user_kernel_registry import path_of
-from fwtui.stream.requests import DistancesAfter, StepRequest
 from fwtui_kernels.plan import EVERY, Kernel, Rect, Shape, Step
 from fwtui_kernels.reference import relax, relaxations
 
@@ -30,7 +25,6 @@ FIRST = Experiment(kernel="katz-kider", n=8, density=0.3, seed=7, tile=4)
 MAX_WEIGHT = 999
 PLAYED_SECONDS = 0.6  # playback time of one k
 MODEL_DTYPE = "float32"  # of the displayed numbers; the plan of a kernel does not depend on the data type
-MAX_SECONDS = 120.0
 
 
 class TracedMoment(NamedTuple):
@@ -72,7 +66,6 @@ class Trace:
     moments: tuple[TracedMoment, ...]
     distances: tuple[np.ndarray, ...]  # (n, n) float64; inf: no path
     shortened: tuple[np.ndarray, ...]  # (n, n) int32
-    ends: tuple[int, ...]  # position after each step of the plan
 
     @property
     def n(self) -> int:
@@ -129,11 +122,9 @@ def trace(experiment: Experiment, weights: np.ndarray) -> Trace:
     state[:n, :n] = weights
     moments: list[TracedMoment] = []
     distances, shortened = [state[:n, :n].copy()], [np.full((n, n), NEVER, dtype=np.int32)]
-    ends = [0] * len(plan)
     round_of = [number for number, _ in kernel.rounds(plan)]
     for index, k in _with_broadcasts(kernel, plan, shape):
         if k >= n:  # the padding has no edges
-            ends[index] = len(moments)
             continue
         step = plan[index]
         rects = kernel.places(step.writes)
@@ -145,8 +136,7 @@ def trace(experiment: Experiment, weights: np.ndarray) -> Trace:
         shortened.append(np.where(shorter, len(moments), shortened[-1]))
         moments.append(TracedMoment(index, k, round_of[index], step.phase, sources, targets))
         distances.append(state[:n, :n].copy())
-        ends[index] = len(moments)
-    return Trace(kernel, shape, plan, tuple(moments), tuple(distances), tuple(shortened), tuple(ends))
+    return Trace(kernel, shape, plan, tuple(moments), tuple(distances), tuple(shortened))
 
 
 def _with_broadcasts(kernel: Kernel, plan: Sequence[Step], shape: Shape) -> Iterator[tuple[int, int]]:
@@ -281,34 +271,3 @@ def _settled(experiment: Experiment) -> Experiment:
         return settle(changed(plain, devices=""), cuda)
     settled = settle(changed(plain, tile=0, devices=""), cuda)  # one device executes the steps of both ranks
     return changed(settled, tile=tile, devices="0,1" if cuda else "cpu,cpu")
-
-
-class Agreement(msgspec.Struct, frozen=True):
-    """The result of a comparison: the number of compared steps, the first that differs, or the reason why it did not run."""
-
-    looks: int = 0
-    wrong: int | None = None
-    reason: str = ""
-
-
-def compare_with_kernel(trace: Trace, experiment: Experiment, stop: Event) -> Agreement:
-    """Run the kernel in a separate process on the trace's graph, and compare the distances after every step.
-
-    Blocks for some seconds; returns early if another thread sets `stop`.
-    """
-    weights = tuple(tuple(None if np.isinf(w) else float(w) for w in row) for row in trace.distances[0])
-    try:
-        process = ModuleProcess("fwtui.measure.step_process", simulated=trace.kernel.backend == "cuda")
-        ended = process.finish(MAX_SECONDS, StepRequest(experiment, weights, path_of(experiment.kernel)), stop)
-    except Exception as error:
-        return Agreement(reason=str(error))
-    if stop.is_set() or ended.code is None:  # the process can end before `stop` is noticed
-        return Agreement(reason="not compared" if stop.is_set() else f"it took more than {MAX_SECONDS:g} s")
-    if ended.code:
-        return Agreement(reason=ended.last_output)
-    looks = [msgspec.json.decode(line, type=DistancesAfter) for line in ended.stdout.splitlines()]
-    for look in looks:
-        distances = np.array([[np.inf if d is None else d for d in row] for row in look.distances])
-        if not np.array_equal(distances, trace.distances[trace.ends[look.step]]):
-            return Agreement(len(looks), look.step)
-    return Agreement(len(looks))

@@ -127,18 +127,3 @@ class SaveRequest(Struct, frozen=True):
 
     experiment: Experiment
     path: str
-
-
-class StepRequest(Struct, frozen=True):
-    """Run a kernel on a matrix of weights (None: no edge) and return the distances after every step."""
-
-    experiment: Experiment
-    weights: tuple[tuple[float | None, ...], ...]
-    own: str = ""  # file of a user kernel
-
-
-class DistancesAfter(Struct, frozen=True):
-    """The distances after a step; None means no path."""
-
-    step: int
-    distances: tuple[tuple[float | None, ...], ...]

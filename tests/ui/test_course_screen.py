@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from apps import dashboard_of, screen_of
 from fake_live import FakeLive
-from pressing import NARROW, SIZES, WIDE, keyed, opened, press, until
+from pressing import NARROW, SIZES, WIDE, keyed, opened, press
 from textual.content import Content
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
@@ -15,15 +15,12 @@ from fwtui.common.errors import Refused
 from fwtui.learn import lessons as lessons_module
 from fwtui.learn.course import load_course
 from fwtui.learn.kernel_source import source
-from fwtui.learn.stepping import Agreement
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.ui_state import SavedUiState
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.appearance import Appearance
 from fwtui.tui.frame.dialogs import DefinitionList, HelpScreen, PromptScreen
-from fwtui.tui.frame.notices import LogLine
-from fwtui.tui.learn import screen as learn_screen
 from fwtui.tui.learn.course_panel import CourseAnswer, CourseText, GuessInput
 from fwtui.tui.learn.distance_grid import DistanceGrid, distance_text
 from fwtui.tui.learn.screen import LearnScreen
@@ -318,7 +315,7 @@ async def test_the_marked_cell_shows_its_relaxation_and_path(learning: FwtuiApp)
         assert screen_of(learning, LearnScreen).stepping.trace.kernel.id == before
 
 
-async def test_the_source_of_what_runs_is_compared_on_request(learning: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_source_of_what_runs_is_marked(learning: FwtuiApp) -> None:
     async with learning.run_test(size=(120, 60)) as pilot:
         assert "▌ " not in (await keyed(pilot)).replace("▌ runs now", ""), "nothing runs at the beginning"
         for name in ("pivot(distance, p)", "panels(distance, p)", "rest(distance, p)"):
@@ -331,15 +328,6 @@ async def test_the_source_of_what_runs_is_compared_on_request(learning: FwtuiApp
         assert place.scroll_y > words.begins, "the page keys read on"
         before = place.scroll_y
         assert "▌ def panels" in await keyed(pilot, "comma") and place.scroll_y < before
-        answers = iter([Agreement(6), Agreement(6, wrong=2), Agreement(reason="no numba")])
-        monkeypatch.setattr(learn_screen, "compare_with_kernel", lambda trace, experiment, stop: next(answers))
-        same = "✓ in the simulator: the same distances after each of 6 steps"
-        for words in (same, "differs after step 3", "could not be compared: no numba"):
-            await press(pilot, "V")
-            await until(pilot, lambda words=words: all(word in screen_text(learning) for word in words.split()))
-            log = learning.screen.query_one(LogLine).lines[0].plain
-            assert words in log, "the line that said what began says how it ended"
-        assert "V runs the kernel" in await keyed(pilot, "F"), "another graph has not been compared"
 
 
 @pytest.mark.parametrize("width", [40, 60, 100])

@@ -38,7 +38,7 @@ from fwtui.tui.widgets.run_table import HistoryTable
 FORBIDDEN = {
     *("RunScreen.save", "RunScreen.record", "RunScreen.mark", "ExplainScreen.limits", "RunScreen.cancel"),
     *(f"RunScreen.{name}" for name in ("run", "again", "go_on", "edit", "view")),
-    *("FormScreen.run", "LiveSweepScreen.run", "LearnScreen.run_here", "LearnScreen.compare"),
+    *("FormScreen.run", "LiveSweepScreen.run", "LearnScreen.run_here"),
     "SessionsScreen.delete",
 }
 
@@ -112,7 +112,7 @@ async def test_each_key_that_changes_something_gives_the_reason_why_it_is_refuse
         await press(pilot, "q")
         assert [place.name for place in app.view.places] == ["learn", "sessions"]
         await press_all()
-    assert {"save", "record", "mark", "run_here", "compare", "delete"} <= refused
+    assert {"save", "record", "mark", "run_here", "delete"} <= refused
     assert not (tmp_path / "data" / "fwtui").exists(), "nothing was kept"
 
 

@@ -28,7 +28,6 @@ def _cannot_run(screen: Any) -> str | None:
 
 _not_now = first_reason(_no_course, bindings.is_busy, _cannot_run)
 _run_here = "run this step's kernel here; without a GPU, in the simulator"
-_verify = "run the compiled kernel on this graph and compare every step"
 _stepped = partial(bound, unavailable=_no_matrix, shows=True)
 _changed = partial(hidden, unavailable=_no_matrix, shows=True)
 
@@ -52,7 +51,6 @@ BINDINGS = (
     _changed("F", "another", "New graph", "another graph of this size", id="learn.another"),
     _changed("k", "kernel(1)", "Kernel", "the next kernel of the ladder", id="learn.kernel"),
     _changed("K", "kernel(-1)", "Previous kernel", "the previous kernel of the ladder", id="learn.kernel.before"),
-    bound("V", "compare", "Verify", _verify, _no_matrix, "learn.verify", deliberate=True),
     replace(bindings.MOTION, unavailable=first_reason(_no_matrix, _no_picture)),
     bindings.CANCEL,
     replace(bindings.RECORD, show=False),

@@ -15,7 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from fwtui.experiment.experiment import kernel_named
-from fwtui.learn.stepping import Agreement, Stepping
+from fwtui.learn.stepping import Stepping
 from fwtui.tui.actions import ACROSS, DOWN
 from fwtui.tui.charts.base import GridCursor
 from fwtui.tui.frame.glossary import used
@@ -153,9 +153,6 @@ class StepPosition(NamedTuple):
 
     stepping: Stepping
     at: tuple[int, int, int, int]  # edition, position, row, column
-    agreement: Agreement | None
-    comparing: bool
-    compare_key: str
 
 
 class StepText(TextPanel[StepPosition]):
@@ -170,8 +167,7 @@ class StepText(TextPanel[StepPosition]):
             facts.append(("cycle", "a cycle of negative length: paths through it have no shortest length", "$text-error"))
         rows = [part for row in _where(s) for part in row.wrap(width)]
         hung_lines = [indented(line((f"{label:<{LABEL}}", MUTED)), text, width, style) for label, text, style in facts]
-        checked = indented(line((f"{'checked':<{LABEL}}", MUTED)), agreement_text(subject), width)
-        return [*rows, line(""), *chain(*hung_lines), line(""), *checked]
+        return [*rows, line(""), *chain(*hung_lines)]
 
 
 def _where(s: Stepping) -> list[Content]:
@@ -205,23 +201,6 @@ def _cell(s: Stepping) -> list[tuple[str, str, str]]:
     old, to_k, from_k, new = map(distance_text, (cell.old, cell.to_k, cell.from_k, cell.new))
     numbers = f"{'':{len(f'd[{i},{j}]')}} = min({old}, {to_k} + {from_k}) = {new}"
     return [("cell", formula, ""), ("", numbers, "$text-primary" if cell.new < cell.old else "")]
-
-
-def agreement_text(subject: StepPosition) -> str:
-    """Describe the comparison with the kernel, or the key that starts it, on one line of 80 cells once it has a result."""
-    backend = subject.stepping.trace.kernel.backend
-    where = "in the simulator" if backend == "cuda" else "compiled for the CPU"
-    found = subject.agreement
-    if subject.comparing:
-        return f"running the kernel {where} …"
-    if found is None:
-        return f"NumPy executes the kernel's plan; {subject.compare_key} runs the kernel {where} and compares"
-    if found.reason:
-        return f"the kernel could not be compared: {found.reason}"
-    if found.wrong is not None:
-        return f"the kernel {where} differs after step {found.wrong + 1}"
-    after = f"after each of {found.looks} steps" if found.looks > 1 else "at the end"
-    return f"✓ {where}: the same distances {after}"
 
 
 class KernelText(TextPanel[tuple[str, str] | None]):

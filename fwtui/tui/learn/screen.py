@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
-from threading import Event
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -16,16 +15,15 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.user_kernel_registry import known_kernels
 from fwtui.learn.course import step_named
 from fwtui.learn.lessons import CourseProgress, Page, lessons
-from fwtui.learn.stepping import PLAYED_SECONDS, Agreement, Stepping, compare_with_kernel, parse_weight, stepping
+from fwtui.learn.stepping import PLAYED_SECONDS, Stepping, parse_weight, stepping
 from fwtui.tui.actions import ACROSS, DOWN
-from fwtui.tui.background import in_background
 from fwtui.tui.frame.dialogs import PromptScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import View
 from fwtui.tui.learn import actions
 from fwtui.tui.learn.course_panel import CourseAnswer, CourseText, GuessInput, GuessLine, Lesson
-from fwtui.tui.learn.distance_grid import DistanceGrid, KernelText, Legend, StepPosition, StepText, agreement_text, distance_text
+from fwtui.tui.learn.distance_grid import DistanceGrid, KernelText, Legend, StepPosition, StepText, distance_text
 from fwtui.tui.learn.source_view import LEGEND, Running, SourceView
 from fwtui.tui.watch.kernel_file_picker import pick, watch
 from fwtui.tui.widgets.matrix import MatrixPicture
@@ -80,8 +78,6 @@ class LearnScreen(Frame):
         self.course_begun = False  # the course was opened before; its steps can be changed from the matrix too
         self.stepping: Stepping = stepping()
         self._resumed = 0  # index of the step at which the course continues
-        self._agreement: tuple[int | None, Agreement | None] = (None, None)  # an edition and its result; None: pending
-        self._stop = Event()
 
     def body(self) -> ComposeResult:
         with Container(id="learn"):
@@ -115,11 +111,8 @@ class LearnScreen(Frame):
         if name:
             self.open_step(name)
 
-    def on_unmount(self) -> None:
-        self._stop.set()
-
     def state(self) -> object:
-        return (*self._place.at, self._agreement, self.lesson)
+        return (*self._place.at, self.lesson)
 
     def show(self) -> None:
         lesson = self.lesson
@@ -176,10 +169,8 @@ class LearnScreen(Frame):
 
     @property
     def _place(self) -> StepPosition:
-        s, (edition, found) = self.stepping, self._agreement
-        here = edition == s.edition
-        at = (s.edition, s.position, s.row, s.column)
-        return StepPosition(s, at, found if here else None, here and found is None, self.key_of("learn.verify"))
+        s = self.stepping
+        return StepPosition(s, (s.edition, s.position, s.row, s.column))
 
     def action_by(self, part: str, direction: int) -> None:
         """Move by one k, one step, one round, or to an end."""
@@ -250,23 +241,7 @@ class LearnScreen(Frame):
 
     def _change(self, change: Callable[[], None]) -> None:
         change()
-        self._stop.set()
         self.show_message("")
-
-    def action_compare(self) -> None:
-        s = self.stepping
-        if self._agreement == (s.edition, None):
-            return
-        self._agreement, self._stop = (s.edition, None), Event()
-        compare = partial(compare_with_kernel, s.trace, s.experiment, self._stop)
-        in_background(self, compare, partial(self._compared, s.edition), "compare")
-        self.show_message(agreement_text(self._place))
-
-    def _compared(self, edition: int, agreement: Agreement) -> None:
-        """Take the result of running the kernel on the graph of that edition."""
-        if self._agreement == (edition, None):
-            self._agreement = (edition, agreement)
-            self.show_message(agreement_text(self._place))
 
     @cached_property
     def progress(self) -> CourseProgress:
