@@ -299,7 +299,6 @@ class RunPhases(Order["list[float]"]):
         return [next(seconds) if part.steps else 0.0 for part in work.parts]
 
 
-# the orders of a run; `solve` has additional ones
 ORDERS = (
     EndOrder | FreeBytes | Synchronize | Build | Allocate | Free | Load | LoadMapped | UnloadMapped | Restore | Unload
     | Compile | WarmUp | PrepareTimed | RunTimed | PreparePhases | RunPhases
@@ -310,9 +309,9 @@ def encode_order(order: Order[Any] | Reply) -> bytes:
     return msgspec.msgpack.encode(order)
 
 
-def decode_order(order: bytes | bytearray, orders: Any = ORDERS) -> Order[Any]:
+def decode_order(order: bytes | bytearray) -> Order[Any]:
     """Decode an order. Raises msgspec.MsgspecError; its input comes only from this program's own ranks."""
-    return msgspec.msgpack.decode(order, type=orders)
+    return msgspec.msgpack.decode(order, type=ORDERS)
 
 
 def reply_of(work: Callable[[], Any]) -> Reply:
@@ -323,10 +322,10 @@ def reply_of(work: Callable[[], Any]) -> Reply:
         return Reply(None, str(refusal))
 
 
-def run_order_loop(channel: Channel, work: RankState, orders: Any = ORDERS) -> None:
+def run_order_loop(channel: Channel, work: RankState) -> None:
     """Execute the orders of rank 0 until it ends the job."""
     work.engine.activate()
-    while not isinstance(order := decode_order(channel.next_order(), orders), EndOrder):
+    while not isinstance(order := decode_order(channel.next_order()), EndOrder):
         with channel.busy():
             channel.reply(encode_order(reply_of(lambda order=order: order.execute(work))))
 

@@ -56,19 +56,10 @@ def receive_message(comm: Any, source: int, tag: int) -> bytearray:
     return message
 
 
-def gather_arrays(comm: Any, mine: np.ndarray) -> list[np.ndarray]:
-    """Gather the arrays of all ranks in rank order; one dtype, any length. Collective."""
-    sizes = np.empty(comm.size, np.int64)
-    comm.Allgather(np.array([mine.size]), sizes)
-    every = np.empty(sizes.sum(), mine.dtype)
-    comm.Allgatherv(mine, [every, sizes.tolist()])
-    return np.split(every, np.cumsum(sizes)[:-1])
-
-
 def gather_values(comm: Any, value: Any, kind: Any = Any) -> list[Any]:
     """Gather values of that type, encoded by msgspec, from all ranks. Collective."""
-    data = np.frombuffer(msgspec.msgpack.encode(value), np.uint8)
-    return [msgspec.msgpack.decode(value.tobytes(), type=kind) for value in gather_arrays(comm, data)]
+    encoded = comm.allgather(msgspec.msgpack.encode(value))
+    return [msgspec.msgpack.decode(value, type=kind) for value in encoded]
 
 
 class Channel:

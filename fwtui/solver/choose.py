@@ -131,20 +131,15 @@ def _suits_scipy(n: int) -> bool:
     return first
 
 
-def fitting(
-    named_kernel: Kernel | None, facts: EdgeFacts, dtype: str, engine: Engine, result_bytes: int = 0
-) -> tuple[Kernel, Shape]:
-    """Return the result of suited(), or the kernel that streams the matrix if it does not fit the device. Raises Refused.
-
-    `result_bytes` is the memory in bytes per cell of the result rows that each rank retains.
-    """
+def fitting(named_kernel: Kernel | None, facts: EdgeFacts, dtype: str, engine: Engine) -> tuple[Kernel, Shape]:
+    """Return the result of suited(), or the kernel that streams the matrix if it does not fit the device. Raises Refused."""
     kernel, shape = suited(named_kernel, facts.n, dtype, facts.nonnegative, engine)
     if engine.ranks:
         from fwtui.engine.distributed_engine import DistributedEngine
 
         assert isinstance(engine, DistributedEngine)
         engine.activate()
-        check_shares(kernel, shape, engine, result_bytes)
+        check_shares(kernel, shape, engine)
         return kernel, shape
     if (free := free_on_device(engine, kernel.bytes_of(shape))) == inf:
         return kernel, shape

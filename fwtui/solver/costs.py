@@ -175,11 +175,11 @@ def rank_bytes_per_cell(dtype: str, engine: Engine) -> int:
     return -(-copies * ITEMSIZE[dtype] * len(here) // len(engine.ranks)) if here else 0
 
 
-def check_shares(kernel: Kernel, shape: Shape, engine: DistributedEngine, result_bytes: int) -> None:
-    """Raise Refused if a rank's share does not fit its memory; for `result_bytes` see fitting."""
+def check_shares(kernel: Kernel, shape: Shape, engine: DistributedEngine) -> None:
+    """Raise Refused if a rank's share does not fit its memory."""
     matrices, on_gpu = kernel.matrices + 1, kernel.backend == "cuda"
     # the host also buffers the rank's rows of the graph during their transfer
-    shares = [(shape.itemsize * (1 if on_gpu else matrices + 1) + result_bytes, engine.free_host_bytes(), "")]
+    shares = [(shape.itemsize * (1 if on_gpu else matrices + 1), engine.free_host_bytes(), "")]
     if on_gpu:
         shares.append((shape.itemsize * matrices, engine.free_bytes(), "GPU "))
     for per_cell, free, where in shares:

@@ -106,7 +106,7 @@ class Paths:
             farthest = (
                 self.distances[rows].max(initial=0, where=np.isfinite(self.distances[rows])) for rows in blocks(self.distances)
             )
-            if self._greatest(np.array([max(farthest, default=0)], np.float64))[0] < far:
+            if max(farthest, default=0) < far:
                 return np.dtype(np.int16), far
         return self.distances.dtype, np.inf
 
@@ -126,7 +126,6 @@ class Paths:
         for rows in blocks(distances):
             block = np.abs(distances[rows])
             np.maximum(largest, block.max(axis=0, initial=0, where=np.isfinite(block)), out=largest)
-        largest = self._greatest(largest)
         share = share_of(n, distances.dtype.name)
         if not self.facts.nonnegative:
             fixed = np.full(n, share * largest.max(initial=0), dtype=distances.dtype)
@@ -146,7 +145,7 @@ class Paths:
         pieces = [Arcs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
         fixed = self._slack.fixed
         if self.adjacency.dense is not None:
-            pieces += self._short_cells(self.adjacency.dense, np.inf)
+            pieces += self._short_cells(self.adjacency.dense)
         else:
             for arcs in self.adjacency.pieces():
                 weights = arcs.weights if self.exact else arcs.weights.astype(self.distances.dtype)
@@ -155,14 +154,14 @@ class Paths:
                 pieces.append(Arcs(arcs.sources[short], arcs.targets[short], weights[short].astype(np.float64)))
         return Arcs(*(np.concatenate(part) for part in zip(*pieces, strict=True)))
 
-    def _short_cells(self, weights: np.ndarray, far: float) -> Iterator[Arcs]:
-        """Yield the arcs of a matrix, one row per source, that are shortest paths; a cell of `far` or more means no edge."""
+    def _short_cells(self, weights: np.ndarray) -> Iterator[Arcs]:
+        """Yield the arcs of a matrix that are shortest paths."""
         for rows in blocks(weights):
             block = weights[rows] if self.exact else weights[rows].astype(self.distances.dtype)
             short = self._is_short(block, self.distances[rows], self._slack.fixed)
             vertices = self.sources[rows]
             short[np.arange(len(vertices)), vertices] = False
-            short &= np.isfinite(block) & (block < far)
+            short &= np.isfinite(block)
             places, targets = np.nonzero(short)
             yield Arcs(vertices[places], targets, block[places, targets].astype(np.float64))
 
@@ -186,14 +185,7 @@ class Paths:
         least = np.zeros(self.facts.n)
         for rows in blocks(self.distances):
             np.minimum(least, self.distances[rows].min(axis=0), out=least)
-        return self._least(least)
-
-    def _greatest(self, values: np.ndarray) -> np.ndarray:
-        """Return the maximum over the ranks of an MPI program; here there is one."""
-        return values
-
-    def _least(self, values: np.ndarray) -> np.ndarray:
-        return values
+        return least
 
     def _mend(self, predecessors: np.ndarray) -> None:
         """Recompute rows in which rounding hid a predecessor or made a cycle by Dijkstra searches in float64."""

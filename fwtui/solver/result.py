@@ -62,7 +62,7 @@ class Result:
     stats: Stats
     vertices: Vertices
     paths: Paths | None = None  # for single paths without predecessors; not for device arrays
-    rows: np.ndarray | None = None  # vertex of each row, for `sources` or for one of several ranks; None for all rows
+    rows: np.ndarray | None = None  # vertex of each row, for `sources` or a rank without rows; None for all rows
     columns: np.ndarray | None = None  # vertex of each column, for `targets`; None for all columns
 
     @overload
@@ -107,9 +107,7 @@ class Result:
         if self.rows is not None:
             places = np.flatnonzero(self.rows == source)
             if not len(places):
-                raise IndexError(
-                    f"the row of vertex {source} is not in this result; add it to sources, or read it on the rank that has it"
-                )
+                raise IndexError(f"the row of vertex {source} is not in this result; add it to sources, or read it on rank 0")
             place = int(places[0])
         if self.predecessors is not None:
             row = self.predecessors[place]

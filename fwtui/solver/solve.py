@@ -34,7 +34,6 @@ def solve(
     device: str | int | None = None,
     devices: str | Sequence[str | int] | None = None,
     comm: Any = None,
-    gather: bool = False,
     sources: Sequence[Hashable] | None = None,
     targets: Sequence[Hashable] | None = None,
     weight: Hashable | None = AUTO,
@@ -66,9 +65,8 @@ def solve(
     which computes the predecessors. `devices` needs mpi4py and mpiexec.
 
     In an MPI program all ranks call `solve` with the same arguments and `comm`, such as mpi4py's COMM_WORLD; only rank 0 passes
-    the graph. Each rank uses one GPU of its machine, or the CPU if there is no GPU or `devices` is "cpu". A rank returns the
-    distances and predecessors of its rows; `result.rows` holds the vertices of these rows. With `gather`, rank 0 returns all
-    rows and the other ranks none. If rank 0 raises Refused, all ranks do. If a rank fails, the program aborts with its number.
+    the graph. Each rank uses one GPU of its machine, or the CPU if there is no GPU or `devices` is "cpu". Rank 0 returns all
+    rows, the other ranks none. If rank 0 raises Refused, all ranks do. If a rank fails, the program aborts with its number.
 
     Unlike SciPy, a zero in a dense array is an edge of weight 0, a negative self-loop is a negative cycle, and distances are
     float32 if that is exact or requested. Raises scipy.sparse.csgraph.NegativeCycleError, Refused (a ValueError) if the input
@@ -85,8 +83,8 @@ def solve(
         raise Refused("keep='device' cannot be combined with sources, targets, comm or devices; omit keep, or these")
     if sources is not None or targets is not None:
         ends = "targets" if sources is None else "sources"
-        if comm is not None or devices is not None or gather:
-            raise Refused(f"distances of some {ends} are computed by one process; omit {ends}, or comm, devices and gather")
+        if comm is not None or devices is not None:
+            raise Refused(f"distances of some {ends} are computed by one process; omit {ends}, or comm and devices")
         if resident:
             raise Refused(f"{ends} need a graph in host memory; omit {ends}, or copy the array to the host")
         if targets is not None and predecessors:
@@ -103,9 +101,7 @@ def solve(
                 raise Refused("the ranks get the graph from the host, and the array is on a GPU; copy it to the host")
             return graph_of(graph, weight)
 
-        return solve_mpi(read, comm, gather, call)
-    if gather:
-        raise Refused("gather needs comm=; pass it too, or omit gather")
+        return solve_mpi(read, comm, call)
     if resident:
         WeightChoice(weight).check_unused("an array")
     given = graph if resident else graph_of(graph, weight)

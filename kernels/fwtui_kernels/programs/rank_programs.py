@@ -22,10 +22,6 @@ class RankRows:
         self.count = sum(end - low for low, end in self._spans)  # rows without the padding
         self.size = (max(1, len(self._spans)) * shape.tile, shape.padded)  # buffers cannot be empty
 
-    def vertices(self) -> Any:
-        """Return the vertex of each row."""
-        return np.concatenate([np.arange(low, end) for low, end in self._spans] or [np.arange(0)])
-
     def blocks(self, max_rows: int) -> Iterator[tuple[slice, slice]]:
         """Yield neighbouring rows, at most `max_rows` at a time, as slices of the rank's rows and of the matrix."""
         place = 0

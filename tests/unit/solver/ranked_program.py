@@ -17,9 +17,8 @@ def solved(graph: Any, **given: Any) -> dict[str, Any]:
         result = solve(graph if comm.rank == 0 else None, comm=comm, **given)
     except Exception as error:
         return {"error": (type(error).__name__, str(error))}
-    rows = result.rows
-    path = result.path(int(rows[0]), result.stats.n - 1) if rows is not None and len(rows) and given["predecessors"] else []
-    found = {"rows": rows, "distances": result.distances, "predecessors": result.predecessors}
+    path = result.path(0, result.stats.n - 1) if comm.rank == 0 and given["predecessors"] else []
+    found = {"rows": result.rows, "distances": result.distances, "predecessors": result.predecessors}
     return {**found, "path": path, "stats": result.stats, "names": list(result.vertices.labels)}
 
 

@@ -82,7 +82,6 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "sparse": (scipy.sparse.csr_array(sparse), {"predecessors": True}),
         "names": (names(GRAPHS["smaller than a tile"]), {"predecessors": False}),
         "too long for its type": (scipy.sparse.diags_array(np.full(99, 1000.0), offsets=1).tocsr(), narrow),
-        "gathered": (GRAPHS["negative"], {"predecessors": True, "gather": True}),
         "cycle": (cyclic, {"predecessors": False}),
         "no graph": (np.zeros((3, 2)), {"predecessors": False}),
         "too large": (scipy.sparse.csr_array((2_000_000, 2_000_000)), {"predecessors": False}),
@@ -130,35 +129,24 @@ def test_a_rank_that_fails_is_named_and_ends_the_program_without_a_file_left() -
     assert bool(shared) == (os.devnull != MAPS) and not any(map(os.path.exists, shared))
 
 
-def put_together(ranks: list[dict[str, Any]], what: str) -> np.ndarray:
-    rows = np.concatenate([rank["rows"] for rank in ranks])
-    assert sorted(rows) == list(range(len(rows)))
-    return np.concatenate([rank[what] for rank in ranks])[np.argsort(rows)]
-
-
-def test_each_rank_has_its_rows_of_distances_and_predecessors(told: dict[str, Any]) -> None:
+def test_rank_0_has_all_distances_and_predecessors(told: dict[str, Any]) -> None:
     for name, graph in GRAPHS.items():
         ranks, alone = told[name], solve(graph, device="cpu")
         assert all("error" not in rank for rank in ranks), ranks
-        distances, expected = put_together(ranks, "distances"), by_scipy(graph)
+        first, second = ranks
         tolerance = 1e-5 if "real" in name else 0
-        assert np.allclose(distances, expected, rtol=0, atol=tolerance), name
-        check_paths(graph, distances, put_together(ranks, "predecessors"), apart=4 * tolerance)
-        assert all(len(np.unique(rank["rows"] // TILE % 2)) <= 1 for rank in ranks)  # rows of tiles in turn
-        for rank in ranks:
-            path = rank["path"]
-            assert not path or (path[0] == rank["rows"][0] and path[-1] == len(graph) - 1)
-        stats = ranks[1]["stats"]
-        assert stats == ranks[0]["stats"] and stats.kernel == "distributed-cpu"
+        assert first["rows"] is None and np.allclose(first["distances"], by_scipy(graph), rtol=0, atol=tolerance), name
+        check_paths(graph, first["distances"], first["predecessors"], apart=4 * tolerance)
+        path = first["path"]
+        assert not path or (path[0] == 0 and path[-1] == len(graph) - 1)
+        assert len(second["rows"]) == len(second["distances"]) == len(second["predecessors"]) == 0
+        stats = second["stats"]
+        assert stats == first["stats"] and stats.kernel == "distributed-cpu"
         assert stats.devices == ("rank 0 (CPU)", "rank 1 (CPU)") and stats.seconds["kernels"] > 0
-        assert (stats.dtype, stats.proof, distances.dtype) == (alone.stats.dtype, alone.stats.proof, alone.distances.dtype), name
-    assert (put_together(told["sparse"], "distances") == put_together(told["whole"], "distances")).all()
+        found = stats.dtype, stats.proof, first["distances"].dtype
+        assert found == (alone.stats.dtype, alone.stats.proof, alone.distances.dtype), name
+    assert (told["sparse"][0]["distances"] == told["whole"][0]["distances"]).all()
     assert told["names"][1]["names"] == [f"town {v}" for v in range(5)] and told["names"][1]["predecessors"] is None
-
-    first, second = told["gathered"]
-    assert first["rows"] is None and (first["distances"] == put_together(told["negative"], "distances")).all()
-    check_paths(GRAPHS["negative"], first["distances"], first["predecessors"])
-    assert len(second["rows"]) == len(second["distances"]) == len(second["predecessors"]) == 0
 
 
 def test_all_ranks_raise_what_rank_0_refuses(told: dict[str, Any]) -> None:
@@ -213,7 +201,6 @@ class TestJob:
             ({"devices": ""}, "devices is empty; pass a list such as 0,1 or cpu,cpu"),
             ({"devices": "0:cpu,1:cpu"}, "'0:cpu' in devices 0:cpu,1:cpu is neither cpu nor a GPU's number"),
             ({"devices": "cpu,cpu", "kernel": "tiled-cpu"}, "choose distributed-cpu"),
-            ({"gather": True}, "gather needs comm=; pass it too, or omit gather"),
             ({"devices": "all"}, "no GPU found for devices all"),
             ({"devices": "0,1"}, "GPU 0 of devices 0,1 was not found"),
             ({"devices": "cpu,cpu", "graph": scipy.sparse.csr_array((2_000_000,) * 2)}, "distances of 2,000,000 vertices in"),

@@ -124,7 +124,7 @@ def test_searches_report_negative_cycles() -> None:
         ({"sources": []}, "sources is empty"),
         ({"sources": [0, 9]}, "source 9 is outside 0 to 8; choose"),
         ({"targets": ["1"]}, "'1' is text, but the vertices are numbers, 0 to 8; pass one without quotes"),
-        ({"sources": [0], "devices": "cpu,cpu"}, "omit sources, or comm, devices and gather"),
+        ({"sources": [0], "devices": "cpu,cpu"}, "omit sources, or comm and devices"),
         ({"sources": 3}, "sources is not a list of vertices"),
         ({"targets": np.arange(9) == 3}, "targets is not a list of vertices; pass one like"),
         ({"sources": [True, False]}, "sources is not a list of vertices; pass one like"),
