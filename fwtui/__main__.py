@@ -12,7 +12,6 @@ if __name__ == "__main__" or "".join(sys.argv[:1]).endswith("/fwtui"):  # a sepa
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import argparse
-import os
 import shutil
 import textwrap
 from contextlib import nullcontext
@@ -90,10 +89,6 @@ def main(arguments: list[str] | None = None) -> int:
     if owns_process:
         on_signals(leave)  # during imports an exception may be lost
         gc_pause.disable_gc()
-        if "_ARGCOMPLETE" in os.environ:  # a shell's script started it for a tab
-            from fwtui.commands.completion import answer
-
-            answer(parser)
     argv = sys.argv[1:] if arguments is None else arguments
     prepare_streams()
     argv = _joined(argv)

@@ -18,11 +18,11 @@ GROUPS = {  # the order of `fwtui --help`
     "measure": ("sweep", "compare", "reproduce", "tune", "counters", "graph"),
     "record": ("check", "export", "mark", "render"),
     "teach": ("new", "watch", "learn", "serve"),
-    "maintain": ("doctor", "config", "completion"),
+    "maintain": ("doctor", "config"),
 }
 COMMANDS = tuple(name for group in GROUPS.values() for name in group)
 # listed only with --all
-RARE = {"reproduce", "counters", "graph", "check", "render", "completion"}
+RARE = {"reproduce", "counters", "graph", "check", "render"}
 NAME_CELLS = 14
 
 

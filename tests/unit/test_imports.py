@@ -1,6 +1,5 @@
 """Imports of each module in clean processes, and rules for all files of the project."""
 
-import argparse
 import ast
 import json
 import os
@@ -10,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
 
 import pytest
 from processes import ROOT
@@ -18,8 +16,6 @@ from recorded_sessions import GOLDEN
 
 import fwtui
 import fwtui_kernels
-from fwtui.commands.completion import arguments
-from fwtui.common.errors import Refused
 from fwtui.tui.frame.places import PLACES
 
 HEAVY = ("numba", "llvmlite", "cuda", "textual", "plotext", "scipy", "networkx", "pynvml")
@@ -292,7 +288,6 @@ def test_no_file_names_a_package_index_or_somebodys_home() -> None:
 # what Python documents though it begins with an underscore
 DOCUMENTED = {"_replace", "_asdict", "_fields", "_make", "_exit", "_getframe", "_fields_"}
 PRIVATE = {
-    ("fwtui/commands/completion.py", "_actions"),
     ("fwtui/tui/textual_internals.py", "_compositor"),
     ("fwtui/tui/textual_internals.py", "_dirty_regions"),
     ("fwtui/tui/textual_internals.py", "_handle_exception"),
@@ -330,8 +325,3 @@ def test_private_members_of_libraries_are_only_in_adapters() -> None:
             found |= {(str(path.relative_to(ROOT)), name) for name in private}
     assert found == PRIVATE, found ^ PRIVATE
     assert len(PRIVATE) <= 10
-
-
-def test_a_python_without_orig_argv_is_refused_in_a_sentence() -> None:
-    with pytest.raises(Refused, match=r"^Python [0-9.]+ has no ArgumentParser\._actions as fwtui knows it, so that nothing"):
-        arguments(cast("argparse.ArgumentParser", object()))

@@ -25,7 +25,6 @@ from recorded_sessions import GOLDEN
 import fwtui
 from fwtui.__main__ import main
 from fwtui.commands.api import running
-from fwtui.commands.completion import arguments
 from fwtui.commands.run import add_run_options
 from fwtui.stream import codec, events
 
@@ -68,8 +67,8 @@ class TestRun:
         typed = {one.arg for one in (*run.args.args, *run.args.kwonlyargs)}
         parser = ArgumentParser()
         add_run_options(parser)
-        options = {max(action.option_strings, key=len)[2:].replace("-", "_") for action in arguments(parser)}
-        of_kernels = {action.dest.removeprefix("option_") for action in arguments(parser) if action.dest.startswith("option_")}
+        options = {max(action.option_strings, key=len)[2:].replace("-", "_") for action in parser._actions}
+        of_kernels = {action.dest.removeprefix("option_") for action in parser._actions if action.dest.startswith("option_")}
         assert typed == options - of_kernels - {"help"}
 
     def test_a_run_has_plain_values(self, ran: fwtui.Session) -> None:
