@@ -31,7 +31,7 @@ TIME, LINE, REASON, HINT, NOTE = "time", "line", "reason", "hint", "note"
 
 
 class FileWatcher:
-    """A kernel's file and those next to it; until the first take() they count as changed."""
+    """A kernel's file and those next to it; until the first wait() they count as changed."""
 
     def __init__(self, path: Path, sleep: Callable[[float], object] = time.sleep):
         self.path = path
@@ -40,16 +40,12 @@ class FileWatcher:
 
     @property
     def changed(self) -> bool:
-        """True if the files differ from those of the last take(). False while the file is missing, as in many editors' saves."""
+        """True if the files differ from those of the last wait(). False while the file is missing, as in many editors' saves."""
         state = self._state()
         return bool(state) and state != self._taken
 
-    def take(self) -> None:
-        """Store the state of the files."""
-        self._taken = self._state()
-
     def wait(self, ended: Event) -> bool:
-        """Wait until the files have changed and are stable, and take them; return False if `ended` is set first."""
+        """Wait until the files have changed and are stable; return False if `ended` is set first."""
         while not ended.is_set():
             state = self._state()
             self._sleep(POLL_SECONDS)

@@ -1,10 +1,6 @@
 """Lectures: the cues in markers, the position of the player, and markers added to recordings."""
 
 import fcntl
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -180,7 +176,7 @@ class TestNotes:
             (("--from", "there.md"), "--out is missing"),
             (("--to", "new.md", "-o", "l"), "--to writes a text file, not a session"),
             (("--to", "there.md"), "there.md exists already and is not overwritten"),
-            ((), "one of the arguments --at --from --to --edit is required"),
+            ((), "one of the arguments --at --from --to is required"),
         ):
             session = LECTURE if "there.md" in words and "--to" in words else SESSION
             paths = [str(tmp_path / word) if word in ("l", "new.md") or word.endswith(".md") else word for word in words]
@@ -234,6 +230,12 @@ answer: \\peak
         assert main(["mark", str(made), "--to", str(made), "--force"]) == 2, "the recording is no place for its text"
         assert main(["mark", str(made), "--from", str(b), "-o", str(again)]) == 0
         assert again.read_bytes() == made.read_bytes()
+        assert main(["mark", str(made), "--from", str(b), "-o", str(made), "--force"]) == 0, "a lecture is replaced in its place"
+        assert again.read_bytes() == made.read_bytes()
+        with open(made, "rb") as recorded:
+            fcntl.flock(recorded, fcntl.LOCK_EX)
+            assert main(["mark", str(made), "--from", str(b), "-o", str(made), "--force"]) == 2
+        assert "made.fwt.jsonl is being recorded; wait for its end" in capsys.readouterr().err
         cues = [cue_of(line.event) for line in load(made).lines if isinstance(line.event, Marker)]
         assert cues[-1].answer == "peak" and cues[-1].kind is None
         assert ["Three steps:", "• the pivot", "• its row and column"] in [cue.lines for cue in cues]
@@ -281,58 +283,3 @@ def test_a_card_about_lines_that_its_run_does_not_have_is_refused(
     out = tmp_path / "talk.fwt.jsonl"
     assert main(["mark", "lecture-own-kernel", "--from", str(tmp_path / "a.md"), "-o", str(out)]) == 2
     assert said in (words := capsys.readouterr().err) and words.count("\n") == 1 and not out.exists(), words
-
-
-def test_each_save_changes_a_talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("VISUAL", raising=False)
-
-    def edited(*commands: str, given: tuple[str, ...] = ("talk.fwt.jsonl",)) -> tuple[int, str]:
-        Path("editor").write_text("\n".join(["#!/bin/sh", *commands]))
-        Path("editor").chmod(0o755)
-        monkeypatch.setenv("EDITOR", "./editor")
-        return main(["mark", *given, "--edit"]), capsys.readouterr().err
-
-    code, said = edited(given=("h200-n1024-naive-blocked", "-o", "talk.fwt.jsonl"))
-    assert code == 0 and said.endswith("fwtui: 7 cue cards in talk.fwt.jsonl\nfwtui: talk.md was not changed\n")
-    code, said = edited("printf '# T\\n\\n## run 2\\nHello\\nnotes: slowly\\n' > $1")
-    assert (code, said) == (0, "fwtui: 1 cue card in talk.fwt.jsonl\n")
-    (marker,) = load_model(tmp_path / "talk.fwt.jsonl")[0].markers
-    assert (marker.text, marker.notes) == ("Hello", ("slowly",))
-    code, said = edited("printf '\\n## run 9\\nx\\n' >> $1")
-    assert code == 2 and said.startswith("fwtui: talk.md, line 7: run 9 does not begin in this session") and said.count("\n") == 1
-    assert load_model(tmp_path / "talk.fwt.jsonl")[0].markers == [marker] and "run 9" in Path("talk.md").read_text()
-    assert edited("true") == (0, "fwtui: talk.md was not changed\n")
-    assert edited("exit 3") == (2, "fwtui: ./editor ended with 3; talk.md was not changed\n")
-    gone = "fwtui: talk.md was deleted, and talk.fwt.jsonl is unchanged; `fwtui mark --to` writes the text again\n"
-    assert edited("rm $1") == (2, gone) and load_model(tmp_path / "talk.fwt.jsonl")[0].markers == [marker]
-    for given, why in (
-        (("h200-n1024-naive-blocked",), "h200-n1024-naive-blocked.fwt.jsonl.gz would be compressed"),
-        (("h200-n1024-naive-blocked", "-o", "talk.fwt.jsonl"), "talk.fwt.jsonl exists already"),
-    ):
-        code, said = edited(given=given)
-        assert code == 2 and why in said
-    with open("talk.fwt.jsonl", "rb") as recorded:
-        fcntl.flock(recorded, fcntl.LOCK_EX)
-        assert edited() == (2, "fwtui: talk.fwt.jsonl is being recorded; wait for its end, or pass -o talk.fwt.jsonl\n")
-    monkeypatch.setenv("EDITOR", "/no/such/editor")
-    assert main(["mark", "talk.fwt.jsonl", "--edit"]) == 2 and "/no/such/editor did not start" in capsys.readouterr().err
-
-
-def test_without_an_editor_the_text_is_watched(tmp_path: Path) -> None:
-    environment = {name: value for name, value in os.environ.items() if name not in ("VISUAL", "EDITOR")}
-    command = [sys.executable, "-m", "fwtui", "mark", "h200-n1024-naive-blocked", "--edit", "-o", "talk.fwt.jsonl"]
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        assert [process.stderr.readline() for _ in range(3)][2].startswith(
-            "fwtui: edit talk.md: each save changes talk.fwt.jsonl"
-        )
-        for text, said in (
-            ("## run 2\nquestoin: x\n", "talk.md, line 2: did you mean `question:`?"),
-            ("## run 2\nx\n", "1 cue card in"),
-        ):
-            (tmp_path / "talk.md").write_text(text)
-            assert said in process.stderr.readline()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(120) == 128 + signal.SIGINT and not process.stderr.read()
-    assert [marker.text for marker in load_model(tmp_path / "talk.fwt.jsonl")[0].markers] == ["x"]
