@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import textwrap
-from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
-from math import ceil
+from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,19 +14,8 @@ from fwtui.common.errors import Refused, as_refused
 from fwtui.common.text import quoted, sanitise
 from fwtui.experiment.experiment import Experiment, changed
 from fwtui.learn import placeholders
-from fwtui.learn.course import (
-    MAX_AFTERWARDS,
-    MAX_COLUMNS,
-    MAX_LINES,
-    Course,
-    CourseStep,
-    LocalRun,
-    course_folder,
-    load_course,
-    paragraphs,
-)
+from fwtui.learn.course import Course, CourseStep, LocalRun, course_folder, load_course, paragraphs
 from fwtui.learn.questions import GuessChoice, QuestionAnswer, QuestionKind, numbered, parse_guess, pick, verdict
-from fwtui.learn.stepping import FIRST, PLAYED_SECONDS, stepping
 from fwtui.machine.device_choice import check_mpi
 from fwtui.sessions.folders import PACKED, SUFFIX, stem
 from fwtui.sessions.library import load_model
@@ -38,8 +25,6 @@ from fwtui.stream.run import Run
 from fwtui_kernels import registry
 
 BUDGET = 2.0  # seconds of timed repetitions of a step's run on this machine
-WORDS_PER_SECOND = 200 / 60  # reading speed of a student
-QUESTION_SECONDS = 30.0  # time for a guess and its answer
 Guess = float | str | None  # a number, the key of a choice, or None if only the answer was requested
 
 
@@ -143,46 +128,10 @@ class Lessons:
             changed(Experiment(kernel=s.written.kernel, n=n, budget=BUDGET, tile=s.written.recorded.tile), **dtype) for s in steps
         )
 
-    def seconds(self, step: CourseStep) -> float:
-        """Estimate the seconds of a step for a student: reading, the question, one playback of the matrix, and the local runs."""
-        written = step.written
-        texts = (written.title, written.text, step.ask, written.afterwards, *(c.text for c in self.choices(step)))
-        count = sum(len(text.split()) for text in texts)
-        played = stepping(changed(FIRST, kernel=written.kernel, n=written.follow)).trace.moments
-        runs = BUDGET * (1 + step.kind.compares)
-        return count / WORDS_PER_SECOND + QUESTION_SECONDS + PLAYED_SECONDS * len(played) + runs
 
-    @cached_property
-    def minutes(self) -> int:
-        """Estimate the minutes of all steps for a student."""
-        return ceil(sum(map(self.seconds, self.course)) / 60)
-
-    def problems(self) -> Iterator[tuple[CourseStep, str]]:
-        """Yield the mismatches between the steps and their recordings."""
-        for step in self.course:
-            try:
-                self._check(step)
-            except Refused as refusal:
-                yield step, str(refusal)
-
-    def _check(self, step: CourseStep) -> None:
-        for check in (self.title, self.ask, self.choices, self.answer):
-            check(step)
-        for what, lines, most in (
-            ("text", self.lines(step, step.written.text), MAX_LINES),
-            ("text after the answer", self.lines(step, step.written.afterwards), MAX_AFTERWARDS),
-        ):
-            wrapped = [line for part in lines for line in (textwrap.wrap(part, MAX_COLUMNS) or [""])]
-            if len(wrapped) > most:
-                raise Refused(
-                    f"step {step.number}'s {what} has {len(wrapped)} lines of {MAX_COLUMNS} columns; shorten it to {most}"
-                )
-
-
-def lessons(folder: Path | None = None) -> Lessons:
-    """Load the course of a folder (default: the shipped one), with the sessions of the parent folder. Raises Refused."""
-    folder = folder or course_folder()
-    return Lessons(load_course(folder), folder.parent)
+def lessons() -> Lessons:
+    """Load the shipped course with its recordings. Raises Refused."""
+    return Lessons(load_course(), course_folder().parent)
 
 
 def session_path(folder: Path, name: str) -> Path:
@@ -208,15 +157,12 @@ def describe_recorded(cited: ComparedRun) -> str:
 
 
 def step_rows(all_of_it: Lessons) -> list[tuple[str, ...]]:
-    """Return a row per step: number, name, title, kernel, run, question, and its answer or the reason for none."""
-    rows = [("step", "name", "title", "kernel", "run", "asks", "state")]
-    problems = {step.number: problem for step, problem in all_of_it.problems()}
+    """Return a row per step: number, name, title, kernel, run and question."""
+    rows = [("step", "name", "title", "kernel", "run", "asks")]
     for step in all_of_it.course:
-        problem, title, run = problems.get(step.number, ""), step.written.title, ""
-        if not problem:
-            cited, title = all_of_it.cited(step), all_of_it.title(step)
-            run = f"{sanitise(cited.session)}, n {cited.run.n}"
-        rows.append((str(step.number), step.name, title, step.written.kernel, run, step.kind.name, problem or "ready"))
+        cited = all_of_it.cited(step)
+        run = f"{sanitise(cited.session)}, n {cited.run.n}"
+        rows.append((str(step.number), step.name, all_of_it.title(step), step.written.kernel, run, step.kind.name))
     return rows
 
 

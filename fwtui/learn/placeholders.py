@@ -52,21 +52,10 @@ FILLED: Mapping[str, tuple[Callable[[ComparedRun], Any], Callable[[Any], str]]] 
 }
 
 
-def names(text: str) -> list[str]:
-    """Return the placeholders of a text."""
-    return NAMED.findall(text)
-
-
 def dtype_of(name: str) -> str:
     """Return the data type that a placeholder begins with: int16 for `int16.time`; empty if there is none."""
     prefix, dot, _ = name.partition(".")
     return prefix if dot and prefix in ITEMSIZE else ""
-
-
-def exists(name: str) -> bool:
-    """Return True for a known placeholder; any phase name is accepted, because phases belong to kernels."""
-    plain = name.removeprefix(f"{dtype_of(name)}.") if dtype_of(name) else name.removeprefix(BEFORE)
-    return name.startswith(PHASE) or plain in FILLED
 
 
 def value_of(name: str, entrant: ComparedRun, before: ComparedRun | None) -> str | None:

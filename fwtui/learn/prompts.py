@@ -6,9 +6,9 @@ The progress follows from the findings for the current version of the file, so t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from fwtui.live.watch_events import CheckEnd, CheckStart, Report, WatchUpdate
 from fwtui.stream.kernel_tests import PLANNING, RIGHT, Finding, OperationResources
@@ -18,8 +18,8 @@ ALL_TILES = 3  # tiles in shared memory of a block that also has its results the
 
 
 class Prompt(Struct, frozen=True, forbid_unknown_fields=True):
-    say: Annotated[str, Meta(max_length=400)]
-    until: Annotated[str, Meta(max_length=40)]  # one of CHECKS
+    say: str
+    until: str  # one of CHECKS
 
 
 class PromptEvidence(NamedTuple):

@@ -282,10 +282,9 @@ class LearnScreen(Frame):
         return Lesson(page, " · ".join(hints), self._note(page))
 
     def _note(self, page: Page) -> str:
-        """Return the duration at the first step, and the key for the first step where the course continues."""
+        """Return the length at the first step, and the key for the first step where the course continues."""
         if page.number == 1:
-            minutes = self.progress.lessons.minutes
-            return f"{page.of} steps, about {minutes} minutes; the course continues where you stopped"
+            return f"{page.of} steps; the course continues where you stopped"
         if page.number == self._resumed + 1:
             return f"continued at step {page.number}; {self.key_of('learn.home')} opens the first step"
         return ""

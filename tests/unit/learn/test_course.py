@@ -1,4 +1,4 @@
-"""Made-up courses: broken files are refused in one sentence, numbers come from runs, guesses and prompts are stored."""
+"""Made-up courses: numbers come from runs, guesses and prompts are stored."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import settle
 from fwtui.learn.course import load_course, prompts_of
-from fwtui.learn.lessons import CourseProgress, Lessons, lessons, session_path
+from fwtui.learn.lessons import CourseProgress, Lessons, session_path
 from fwtui.learn.prompts import CHECKS, Prompted, PromptEvidence, reached
 from fwtui.live.watch_events import CheckEnd, CheckStart, Report
 from fwtui.sessions.folders import SUFFIX, shipped_folder
@@ -30,77 +30,13 @@ def made(tmp_path: Path) -> Path:
     return folder
 
 
-class TestLoading:
-    @pytest.mark.parametrize(
-        ("old", "new", "words"),
-        [
-            ('title = "Tiles"', "title =", "is not TOML"),
-            ('title = "Tiles"', 'titel = "Tiles"', "does not have the fields of a step"),
-            ('title = "Tiles"', "title = 3", "does not have the fields of a step"),
-            ('title = "Tiles"', 'title = " "', "has no title"),
-            ('title = "Tiles"', 'title = "Ti\\u001b[31mles"', "has control or invisible characters"),
-            ('kernel = "katz-kider"', 'kernel = "fast"', "which does not exist"),
-            ('kind = "speedup"', 'kind = "why"', "which is not a kind of question"),
-            ('kind = "speedup"', 'kind = "speedup"\nagainst = "later"', "which is not an earlier step"),
-            ('kind = "speedup"', 'kind = "speedup"\nkernel = "fast"', "compares with the kernel 'fast', which does not exist"),
-            (
-                "[recorded]",
-                '[live]\nn = 8\nkernels = ["naive"]\nkind = "moon"\n[recorded]',
-                "has a [live] run that is not possible: ",
-            ),
-            ("{tile} times", "32 times", "has a number or a single brace"),
-            ("{tile} times", "{tile times", "has a number or a single brace"),
-            ("{tile} times", "{tiles} times", "which is not a placeholder"),
-            ("{tile} times", "*{tile} times", "has a single star"),
-            ("[recorded]", "follow = 99\n[recorded]", "choose 1 to 24"),
-            ("[recorded]", "[live]\nn = 0\n[recorded]", "has n = 0 for the run on this machine; choose 1 to"),
-            ("[recorded]", '[live]\nn = 8\ndevices = "cpu,cpu"\n[recorded]', "has [live] devices or a kind without kernels"),
-            (
-                "[recorded]",
-                '[live]\nn = 8\nkernels = ["fast"]\n[recorded]',
-                "has a [live] run that is not possible: there is no kernel 'fast'",
-            ),
-            (
-                "[recorded]",
-                '[live]\nn = 8\nkernels = ["tiled-cpu"]\ndevices = "cpu,cpu"\n[recorded]',
-                "has a [live] run that is not possible: tiled-cpu runs on one device",
-            ),
-            ('session = "h200-n4096-naive-blocked"', "n = 3", "does not have the fields of a step"),
-        ],
-    )
-    def test_a_broken_file_is_refused_in_one_sentence(self, made: Path, old: str, new: str, words: str) -> None:
-        assert SECOND.count(old) == 1
-        (made / "02-tiles.toml").write_text(SECOND.replace(old, new))
-        with pytest.raises(Refused) as refusal:
-            load_course(made)
-        sentence = str(refusal.value)
-        assert sentence.startswith("02-tiles.toml") and words in sentence and "\n" not in sentence
-
-    def test_broken_folders(self, made: Path, tmp_path: Path) -> None:
-        for act, words in (
-            (lambda: (made / "02-tiles.toml").write_bytes(b"\xff\xfe"), "is not TOML"),
-            (lambda: (made / "02-tiles.toml").write_text("#" * 70_000), "is larger than 64 KiB"),
-            (lambda: (made / "02-tiles.toml").write_text("a = " + "[" * 5000), "is not TOML"),
-            (lambda: (made / "02-tiles.toml").rename(made / "tiles.toml"), "is not the name of a step"),
-            (lambda: (made / "tiles.toml").rename(made / "03-naive.toml"), "3-naive.toml has the name of an earlier step"),
-            (lambda: [path.unlink() for path in made.iterdir()], "has 0 steps"),
-            (lambda: made.rmdir(), "cannot be read"),
-        ):
-            act()
-            if words.startswith("3-"):
-                (made / "03-naive.toml").write_text(FIRST)
-            with pytest.raises(Refused, match=words):
-                load_course(made)
-
-    def test_the_first_step_has_nothing_to_be_faster_than(self, made: Path) -> None:
-        (made / "01-naive.toml").write_text(FIRST.replace('"peak"', '"speedup"'))
-        with pytest.raises(Refused, match="is the first step, so it has no baseline for a speedup"):
-            load_course(made)
+def course_in(folder: Path) -> Lessons:
+    return Lessons(load_course(folder), folder.parent)
 
 
 class TestRecorded:
     def test_the_numbers_are_the_runs(self, made: Path) -> None:
-        both = lessons(made)
+        both = course_in(made)
         first, second = both.course
         model, _ = load_model(BOTH)
         naive, blocked = model.runs[4], model.runs[8]  # launched as a graph
@@ -115,7 +51,6 @@ class TestRecorded:
         assert both.lines(second, second.written.afterwards) == [after]
         assert both.answer(second).number == pytest.approx(ratio, rel=1e-3), "as the headline: of all passes"
         assert both.answer(first).number == naive.bandwidth / model.gpu.peak_bytes_per_second
-        assert list(both.problems()) == []
 
     def test_a_text_names_the_runs_of_other_data_types(self, tmp_path: Path) -> None:
         step = FIRST.replace("naive", "look-ahead").replace("h200-n4096-look-ahead-blocked", "h200-champion")
@@ -133,10 +68,6 @@ class TestRecorded:
         assert [e.dtype for gpu in (True, False) for e in course.here(only, gpu)] == ["int32", "int32"]
         with pytest.raises(Refused, match="compares with a run of look-ahead in float64 that h200-champion does not have"):
             course.lines(only, "{float64.time}")
-        for name in ("int8.time", "int16.speedup", "int16.before.time", "float32.nothing"):
-            (tmp_path / "01-types.toml").write_text(step.replace("{n}", f"{{{name}}}"))
-            with pytest.raises(Refused, match="01-types"):
-                load_course(tmp_path)
 
     def test_unverified_runs_are_not_cited_and_missing_parts_are_named(self, made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for old, new, words in (
@@ -145,23 +76,24 @@ class TestRecorded:
             ("{tile} times", "{limit} times", "{limit} is unknown for"),
             ("{tile} times", "{phase.base} times", "{phase.base} is unknown for"),
             ('kind = "speedup"', 'kind = "limit"', "the peak rate of the device of"),
-            ("Asks {tile}", f"{'Asks and asks. ' * 60}", "shorten it to 10"),
         ):
             (made / "02-tiles.toml").write_text(SECOND.replace(old, new))
-            ((step, sentence),) = lessons(made).problems()
-            assert step.name == "tiles" and words in sentence and "\n" not in sentence
+            here = CourseProgress(course_in(made))
+            here.go(1)
+            here.guess("")
+            assert words in (sentence := here.page(Model()).problem) and "\n" not in sentence
         model, _ = load_model(BOTH)
         assert model.run is not None and model.run.id == 8
         model.runs[8] = replace(model.run, verdict=None)
         monkeypatch.setattr("fwtui.learn.lessons._model_of", lambda path: model)
-        both = lessons(made)
+        both = course_in(made)
         with pytest.raises(Refused, match="cites a run of katz-kider"):
             both.cited(both.course[1])
 
     def test_other_kernels_run_here_on_devices_that_most_machines_have(self, made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         live = '[live]\nn = 64\nkernels = ["tiled-cpu", "distributed-cpu"]\ndevices = "cpu,cpu"\n'
         (made / "02-tiles.toml").write_text(SECOND.replace("[recorded]", f"{live}[recorded]"))
-        both = lessons(made)
+        both = course_in(made)
         monkeypatch.setattr("fwtui.machine.device_choice.mpiexec", lambda: "/usr/bin/mpiexec")
         for gpu in (True, False):
             runs = both.here(both.course[1], gpu)
@@ -189,11 +121,11 @@ class TestRecorded:
 class TestAttending:
     def test_a_page_names_missing_parts(self, made: Path) -> None:
         (made.parent / BOTH.name).unlink()
-        page = CourseProgress(lessons(made)).page(Model())
+        page = CourseProgress(course_in(made)).page(Model())
         assert page.title == "A thread for every pair" and "which does not exist" in page.problem and not page.text
 
     def test_runs_of_this_machine_answer_too(self, made: Path) -> None:
-        here = CourseProgress(lessons(made))
+        here = CourseProgress(course_in(made))
         here.go(1)
         here.plan(gpu=True)
         model, _ = load_model(BOTH)
@@ -210,14 +142,14 @@ class TestAttending:
         assert local.answer.number == here.lessons.answer(here.step).number
 
     def test_a_step_runs_alone_without_a_gpu_and_nothing_after_one_that_failed(self, made: Path) -> None:
-        here = CourseProgress(lessons(made))
+        here = CourseProgress(course_in(made))
         here.go(1)
         here.plan(gpu=False)
         assert here.simulates(gpu=False) and not here.simulates(gpu=True)
         asked = here.next_run(Model())
         assert asked is not None and (asked.kernel, asked.n, asked.tile, asked.device) == ("katz-kider", 8, 4, "simulator")
         assert settle(asked, simulated=True).tile == 4
-        here = CourseProgress(lessons(made))
+        here = CourseProgress(course_in(made))
         here.go(1)
         here.plan(gpu=True)
         model, _ = load_model(BOTH)
@@ -294,25 +226,3 @@ def test_the_loop_moves_the_prompts_both_ways() -> None:
     assert saved(STEPS[4]) == "all 5 prompts are done" and "fastest rung" in prompted.text
     assert saved(STEPS[0]) == "prompt 2 of 5", "a version gone back to is what it is"
     assert saved(STEPS[2]._replace(used=[])) == "prompt 4 of 5" and "needs a compiler" in prompted.text
-
-
-@pytest.mark.parametrize(
-    ("prompt", "words"),
-    [
-        ('say = "Tile it."\nuntil = "soon"', "has a prompt until 'soon', which is not a check"),
-        ('say = "Take {tile}."\nuntil = "tiles"', "has a brace in a prompt"),
-        ('say = "Take 4 of them."\nuntil = "tiles"', "has a number or a single brace"),
-        ('until = "tiles"', "does not have the fields of a step"),
-    ],
-)
-def test_a_broken_prompt_is_refused_in_one_sentence(tmp_path: Path, prompt: str, words: str) -> None:
-    (tmp_path / "01-tiles.toml").write_text(f"{SECOND}\n[[prompts]]\n{prompt}\n")
-    with pytest.raises(Refused) as refusal:
-        load_course(tmp_path)
-    assert words in str(refusal.value) and str(refusal.value).startswith("01-tiles.toml")
-
-
-def test_a_course_without_prompts_says_so() -> None:
-    course = tuple(step for step in load_course() if not step.written.prompts)
-    with pytest.raises(Refused, match="no step of the course has prompts"):
-        prompts_of(course)

@@ -3,6 +3,7 @@
 import gzip
 import re
 import shlex
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import mean
@@ -14,10 +15,13 @@ from fwtui.__main__ import main
 from fwtui.analysis.disturbances import disturbances
 from fwtui.analysis.warps import loop_facts, main_samples
 from fwtui.common import units
-from fwtui.learn.course import TERM, load_course, step_named
+from fwtui.experiment.experiment import settle
+from fwtui.learn.course import MAX_COLUMNS, TERM, load_course, step_named
 from fwtui.learn.lessons import Lessons, lessons, session_path
 from fwtui.learn.placeholders import FILLED, NAMED
+from fwtui.learn.prompts import CHECKS
 from fwtui.learn.questions import PANELS, cue_of
+from fwtui.learn.stepping import MAX_N
 from fwtui.sessions.folders import shipped_folder
 from fwtui.sessions.library import load_model
 from fwtui.sessions.reader import load
@@ -25,6 +29,7 @@ from fwtui.stream.events import Marker
 from fwtui.tui.frame import places
 from fwtui.tui.frame.glossary import GLOSSARY, names, used
 from fwtui_kernels import registry
+from fwtui_kernels.plan import ITEMSIZE
 
 SHIPPED = shipped_folder()
 
@@ -36,7 +41,6 @@ def shipped() -> Lessons:
 
 class TestShipped:
     def test_every_step_agrees_with_its_recording(self, shipped: Lessons) -> None:
-        assert list(shipped.problems()) == []
         for step in shipped.course:
             cited = shipped.cited(step)
             assert cited.run.verified and cited.run.seconds and cited.run.experiment.kernel == step.written.kernel
@@ -46,6 +50,20 @@ class TestShipped:
             if answer.right:
                 assert set(answer.right) <= {choice.key for choice in shipped.choices(step)}
                 assert len(shipped.choices(step)) > 1
+
+    def test_texts_fit_and_have_no_numbers_and_runs_are_possible(self, shipped: Lessons) -> None:
+        for step in shipped.course:
+            written, live = step.written, step.written.live
+            for text, most in ((written.text, 10), (written.afterwards, 4)):
+                lines = [line for part in shipped.lines(step, text) for line in (textwrap.wrap(part, MAX_COLUMNS) or [""])]
+                assert len(lines) <= most, step.name
+            assert all(prompt.until in CHECKS for prompt in written.prompts)
+            for text in (written.title, written.text, written.afterwards, step.ask, *(one.say for one in written.prompts)):
+                plain = re.sub(rf"\b(?:{'|'.join(ITEMSIZE)})\b", "", NAMED.sub("", text))
+                assert not re.search(r"[\d{}]", plain) and "*" not in TERM.sub("", text), step.name
+            assert 1 <= written.follow <= MAX_N and (live is None or bool(live.kernels) or not (live.devices or live.kind))
+            for experiment in live.experiments() if live is not None else ():
+                settle(experiment)
 
     def test_claims_of_the_texts_hold_in_the_cited_runs(self, shipped: Lessons) -> None:
         runs = {step.name: shipped.cited(step).run for step in shipped.course}
@@ -123,8 +141,10 @@ class TestShipped:
         name, empty, *rows = capsys.readouterr().out.splitlines()
         rates = [shipped.cited(step).run.rate or 0.0 for step in shipped.course]
         said = f"From {rates[0] / 1e9:.2f} billion to {max(rates) / 1e12:.1f} trillion relaxations a second"
-        assert name == f"{said}, in about {shipped.minutes} minutes" and not empty
-        assert len(rows) == 1 + len(shipped.course) and all(row.endswith("ready") for row in rows[1:])
+        assert name == said and not empty
+        assert len(rows) == 1 + len(shipped.course) and all(
+            shipped.title(step) in row for step, row in zip(shipped.course, rows[1:], strict=True)
+        )
         assert main(["learn", "no-such-step"]) == 2
         assert "the course has no step 'no-such-step'" in capsys.readouterr().err
 
@@ -176,7 +196,7 @@ def _words(course: Lessons) -> Iterator[tuple[str, str]]:
         yield step.name, NAMED.sub("", f"{step.written.text}\n{step.ask}\n{step.written.afterwards}")
 
 
-def test_the_course_explains_each_term_and_takes_less_than_three_quarters_of_an_hour() -> None:
+def test_the_course_explains_each_term() -> None:
     everyday = {"graph", "rate", "model"}  # words that the course uses as anybody does
     known: set[str] = set()
     for name, words in _words(COURSE):
@@ -190,8 +210,6 @@ def test_the_course_explains_each_term_and_takes_less_than_three_quarters_of_an_
             assert first is not None and first[0].startswith("*"), f"{name} uses {term} before it explains it"
         known |= explained
     assert {"relaxation", "tile", "pivot", "panel", "occupancy", "gpm", "effective bandwidth", "peak rate"} <= known
-    assert COURSE.minutes == -(-sum(map(COURSE.seconds, COURSE.course)) // 60) < 45
-    assert all(COURSE.seconds(step) > 30 for step in COURSE.course), "a question alone takes that long"
 
 
 LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl.gz"
