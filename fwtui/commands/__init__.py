@@ -15,14 +15,14 @@ from fwtui.common.module_header import Outline
 
 GROUPS = {  # the order of `fwtui --help`
     "use": ("dashboard", "run", "solve", "replay", "list", "kernels"),
-    "measure": ("sweep", "compare", "reproduce", "tune", "counters", "graph"),
+    "measure": ("sweep", "compare", "reproduce", "tune", "graph"),
     "record": ("check", "export", "mark", "render"),
     "teach": ("new", "watch", "learn", "serve"),
     "maintain": ("doctor", "config"),
 }
 COMMANDS = tuple(name for group in GROUPS.values() for name in group)
 # listed only with --all
-RARE = {"reproduce", "counters", "graph", "check", "render"}
+RARE = {"reproduce", "graph", "check", "render"}
 NAME_CELLS = 14
 
 

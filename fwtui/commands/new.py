@@ -22,7 +22,6 @@ from fwtui_kernels.programs.cuda_source import NUMBER
 FOLDER = Path(fwtui_kernels.__file__).parent
 NAIVE, PYTHON, CUDA = "naive", ("three-phases",), ("one-thread", "tile-32", "tile-64")
 DTYPES = {name: dtype for dtype, name in NUMBER.items()}
-_MACRO = re.compile(r"[A-Za-z_]\w*")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,10 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help=about)
     about = f"copy a rung, or {PYTHON[0]}, instead of the naive kernel; for FILE.cu: {', '.join(CUDA)}"
     parser.add_argument("--from", dest="rung", metavar="ID", help=about)
-    about = "for FILE.cu: folder for #include, relative to the folder of the file; repeatable"
-    parser.add_argument("--include", action="append", default=[], metavar="FOLDER", help=about)
-    about = "for FILE.cu: macro in addition to TILE, NUMBER and the options of the kernel; repeatable"
-    parser.add_argument("-D", action="append", default=[], dest="define", metavar="NAME[=VALUE]", help=about)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -46,12 +41,7 @@ def execute(args: argparse.Namespace) -> int:
         raise Refused(f"{quoted(args.file)} does not end in .py or .cu, as a kernel's file must; write {stem}.py, or {stem}.cu")
     if not os.path.isdir(path.parent):
         raise Refused(f"there is no folder {sanitise(str(path.parent))} for {sanitise(path.name)}; create it or choose another")
-    if not in_cuda and (args.include or args.define):
-        raise Refused(f"--include and -D are for kernels in CUDA C++; name the file {sanitise(str(path.with_suffix('.cu')))}")
-    for folder in args.include:
-        if not os.path.isdir(path.parent / folder):
-            raise Refused(f"there is no folder {quoted(folder)} next to {sanitise(path.name)} for --include; create it")
-    texts = cuda(rung or CUDA[0], args.include, args.define) if in_cuda else {".py": python(rung, name_for(path.absolute()))}
+    texts = cuda(rung or CUDA[0]) if in_cuda else {".py": python(rung, name_for(path.absolute()))}
     task = "; change it, and"
     if in_cuda and os.path.exists(path):  # the user's own CUDA C++: only its plan is written
         texts[PLAN], launched = with_launch_of(texts[PLAN], path)
@@ -81,23 +71,12 @@ def python(rung: str | None, name: str) -> str:
     return f"{BEGUN}{rung}\n{more * ('parts import blocked' in text)}{text}"
 
 
-def cuda(example: str, include: list[str], define: list[str]) -> dict[str, str]:
-    """Return the texts of an example in CUDA C++, by suffix, with these folders and macros. Raises Refused."""
+def cuda(example: str) -> dict[str, str]:
+    """Return the texts of an example in CUDA C++, by suffix. Raises Refused."""
     if example not in CUDA:
         raise Refused(f"there is no example {quoted(example)} in CUDA C++; choose one of {', '.join(CUDA)}")
-    texts = {
-        suffix: (FOLDER / "examples" / f"{example.replace('-', '_')}{suffix}").read_text(encoding="utf-8")
-        for suffix in (".cu", PLAN)
-    }
-    macros: dict[str, str] = {}
-    for pair in define:
-        macro, _, value = pair.partition("=")
-        if not _MACRO.fullmatch(macro):
-            raise Refused(f"-D {quoted(pair)} is not NAME or NAME=VALUE; write something like -D UNROLL=4")
-        macros[macro] = value or "1"
-    texts[PLAN] = _with(texts[PLAN], "INCLUDE: tuple[str, ...] = ", "()", repr(tuple(include)))
-    texts[PLAN] = _with(texts[PLAN], "DEFINE: dict[str, object] = ", "{}", repr(macros))
-    return texts
+    path = FOLDER / "examples" / example.replace("-", "_")
+    return {suffix: path.with_suffix(suffix).read_text(encoding="utf-8") for suffix in (".cu", PLAN)}
 
 
 def with_launch_of(plan: str, source: Path) -> tuple[str, str]:
@@ -119,8 +98,3 @@ def with_launch_of(plan: str, source: Path) -> tuple[str, str]:
         return plan, f"it launches {', '.join(launched)}"
     has = ", ".join(names) or "its __global__ functions"
     return plan, f"write the launches of {has} into build, in place of {', '.join(launched)}"
-
-
-def _with(text: str, before: str, default: str, value: str) -> str:
-    assert before + default in text
-    return text.replace(before + default, before + value)

@@ -105,10 +105,6 @@ def counter_text(metric: Metric, values: Counters) -> str:
     return units.ABSENT if value is None else SHOWN[metric.unit](value)
 
 
-def no_gpu() -> str:
-    return f"hardware counters need a GPU ({hardware.gpus().reason}); run `fwtui doctor`"
-
-
 def _refusal(experiment: Settled) -> str | None:
     kernel = kernel_named(experiment.kernel)
     if kernel.backend != "cuda":
@@ -116,7 +112,7 @@ def _refusal(experiment: Settled) -> str | None:
     if experiment.device_id.simulated:
         return "the simulator has no hardware counters; choose a GPU"
     if not hardware.gpus().gpus:
-        return no_gpu()
+        return f"hardware counters need a GPU ({hardware.gpus().reason}); run `fwtui doctor`"
     return None if ncu.permitted() else ncu.FORBIDDEN
 
 

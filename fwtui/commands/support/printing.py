@@ -38,20 +38,6 @@ def table(
     return fitted(rows, width(), least, wrapped, only_text)
 
 
-def side_by_side(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Format a table of similar columns, wrapped below if they do not fit; the first column is repeated."""
-    lines: list[str] = []
-    first, last = 1, len(rows[0])
-    while first < len(rows[0]):
-        part = table([[row[0], *row[first:last]] for row in rows])
-        if last - first > 1 and max(map(len, part)) > width():
-            last -= 1
-            continue
-        lines += [*([""] if lines else []), *part]
-        first, last = last, len(rows[0])
-    return lines
-
-
 def folded(lines: Iterable[str]) -> list[str]:
     """Fold sentences to the width of the terminal; continuation lines are indented."""
     room = width()

@@ -102,7 +102,7 @@ def test_help_lists_the_commands_with_their_places_and_purpose(here: Here) -> No
     assert "exit codes: 0 ok, 1 wrong result" in told and all(f"\n  {name} " in told for name in ("run", "replay", "doctor"))
     places = [told.index(f"\n{group}:\n") for group in commands.GROUPS]
     assert places == sorted(places)
-    assert "\n  counters " not in told and f"{len(commands.RARE)} more: fwtui --help --all" in told
+    assert "\n  graph " not in told and f"{len(commands.RARE)} more: fwtui --help --all" in told
     about = here("run", "--help").stdout
     assert "--threads" in about and "several, separated by commas" in about
     assert here("help", "run").stdout == about

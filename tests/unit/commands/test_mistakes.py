@@ -92,9 +92,6 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["new", "mine.txt"], "'mine.txt' does not end in .py or .cu, as a kernel's file must; write mine.py, or mine.cu"),
     (["new", "mine.py", "--from", "fast"], "there is no rung 'fast'; choose one of serial, scipy,"),
     (["new", "mine.cu", "--from", "naive"], "there is no example 'naive' in CUDA C++; choose one of one-thread,"),
-    (["new", "mine.py", "-D", "A=1"], "--include and -D are for kernels in CUDA C++; name the file mine.cu"),
-    (["new", "mine.cu", "-D", "4=A"], "-D '4=A' is not NAME or NAME=VALUE"),
-    (["new", "mine.cu", "--include", "nodir"], "there is no folder 'nodir' next to mine.cu for --include; create it"),
     (["new", ""], "'' is not the name of a file; pass mine.py"),
     (["new", "there"], "'there' is not the name of a file; pass there/mine.py"),
     (["new", "a/b"], "'a/b' does not end in .py or .cu, as a kernel's file must; write a/b.py"),
@@ -154,11 +151,6 @@ def test_a_missing_driver_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytes
 def test_an_empty_name_of_an_output_is_refused(capsys: pytest.CaptureFixture[str], words: str) -> None:
     assert main([*words.split(), ""]) == 2
     assert "-o is empty; pass a file name" in capsys.readouterr().err
-
-
-def test_counters_of_a_cpu_kernel_are_a_mistake_also_without_a_gpu(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["counters", "-k", "tiled-cpu", "-n", "64"]) == 2
-    assert "tiled-cpu runs on the CPU" in capsys.readouterr().err
 
 
 def test_a_dashboard_is_not_drawn_on_a_web_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

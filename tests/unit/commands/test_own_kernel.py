@@ -260,15 +260,6 @@ def test_only_the_plan_is_written_for_cuda_cpp_of_the_user(
     assert (mine.dtypes == ("int32",)) == ("fw(int" in source)
 
 
-def test_folders_and_macros_are_written_into_the_file(tmp_path: Path) -> None:
-    (tmp_path / "common").mkdir()
-    (tmp_path / "it's").mkdir()
-    words = ("--include", "common", "--include", "it's", "-D", "UNROLL=4", "-D", "FAST")
-    build = copied(tmp_path / "mine.cu", *words).build
-    assert build.__globals__["INCLUDE"] == ("common", "it's")  # type: ignore[attr-defined]
-    assert build.__globals__["DEFINE"] == {"UNROLL": "4", "FAST": "1"}  # type: ignore[attr-defined]
-
-
 def test_a_full_disk_leaves_no_file_and_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = f"ulimit -f 0; exec '{sys.executable}' -B -P -m fwtui new mine.cu"
     done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True)

@@ -43,20 +43,7 @@ def test_no_width_loses_a_word_of_what_is_shown(width: int) -> None:
         assert word in words
 
 
-def test_columns_of_one_kind_go_on_below_and_the_width_is_what_columns_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [["", "pivot", "panels", "rest"], ["L1 hits", "1", "2", "3"], ["DRAM read", "40", "50", "60"]]
-    monkeypatch.setenv("COLUMNS", "25")
-    assert printing.side_by_side(rows) == [
-        "           pivot  panels",
-        "L1 hits        1       2",
-        "DRAM read     40      50",
-        "",
-        "           rest",
-        "L1 hits       3",
-        "DRAM read    60",
-    ]
-    monkeypatch.setenv("COLUMNS", "80")
-    assert len(printing.side_by_side(rows)) == 3
+def test_the_width_is_what_columns_says(monkeypatch: pytest.MonkeyPatch) -> None:
     for said, width in (("100", 100), ("0", math.inf), ("-5", math.inf), ("wide", math.inf), ("9" * 5000, math.inf)):
         monkeypatch.setenv("COLUMNS", said)
         assert printing.width() == width

@@ -246,26 +246,6 @@ class TestPermission:
 
 
 class TestCommand:
-    def test_a_profiled_table_and_no_gpu(self, tool: FakeTool, capsys: pytest.CaptureFixture[str], pretend: Pretend) -> None:
-        tool.answers({"log": PAGE, "stdout": LAUNCHES})
-        assert main(["counters", "-k", "katz-kider", "-n", "512"]) == 0
-        out = capsys.readouterr().out.splitlines()
-        assert out[0] == "katz-kider, n 512, tile 32, float32: one launch of each op, profiled: not timings"
-        assert out[1].split() == ["pivot", "rest"]
-        assert next(line for line in out if line.startswith("L1 hits")).split()[-3:] == ["77.5", "%", "n/a"]
-        pretend.gpus()
-        assert main(["counters", "-k", "naive", "-n", "512"]) == 3
-        assert "need a GPU (there is no GPU here)" in capsys.readouterr().err
-
-    def test_plain_data(self, tool: FakeTool, capsys: pytest.CaptureFixture[str]) -> None:
-        tool.answers({"log": PAGE, "stdout": LAUNCHES}, {"log": PERMISSION, "code": 1})
-        assert main(["counters", "-k", "katz-kider,naive", "-n", "512", "--json"]) == 2
-        told = capsys.readouterr()
-        data = json.loads(told.out)
-        assert data["kernel"] == "katz-kider" and data["note"] == "profiled: not timings"
-        assert data["ops"]["rest"]["shared_load_conflicts"] == 16
-        assert told.err.startswith("fwtui: the NVIDIA driver lets only administrators")
-
     def test_a_run_keeps_its_counters_in_the_session(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
