@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -15,7 +14,6 @@ from textual.events import ScreenResume
 from textual.widgets import Input
 
 from fwtui.analysis import limits
-from fwtui.analysis.answers import why_no_summary
 from fwtui.analysis.explanation import COUNTERS, LIMITS
 from fwtui.common import units
 from fwtui.common.errors import Refused
@@ -34,7 +32,7 @@ from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import UNITS, View
 from fwtui.tui.run.machine_facts import MachineFacts
 from fwtui.tui.run.run_panel import RunPanel
-from fwtui.tui.run.session_screen import ANSWERED, BASELINE, CURSOR, FILTER, MOTION, NEXT_RUNG, SORT, VIEW, SessionScreen
+from fwtui.tui.run.session_screen import BASELINE, CURSOR, FILTER, MOTION, NEXT_RUNG, SORT, SessionScreen
 from fwtui.tui.watch.kernel_file_picker import allowed, load, pick, watch
 from fwtui.tui.widgets import run_labels
 from fwtui.tui.widgets.draft import ExperimentDraft
@@ -57,16 +55,6 @@ _no_last_session = first_reason(
 )
 
 
-def _cannot_answer(screen: RunScreen) -> str | None:
-    run = screen.view.run
-    if screen.answers_seen:
-        return None
-    if run is not None and run.state == "running":
-        return why_no_summary(run) or None
-    reason = first_reason(bindings.is_busy, bindings.not_started_here)(screen)
-    return reason if reason is not None or run is None else why_no_summary(run) or None
-
-
 class RunScreen(SessionScreen):
     DEFAULT_CSS = "RunScreen.-narrow FormLine, RunScreen.-presenter FormLine { display: block; }"
     MOVES: ClassVar = (
@@ -85,7 +73,6 @@ class RunScreen(SessionScreen):
         bindings.PAUSE,
         MOTION,
         bound("e", "edit", "Edit", "focus the form's first field; on a narrow screen, open the form"),
-        replace(VIEW, unavailable=_cannot_answer, shows=False),
         CURSOR,
         BASELINE,
         SORT,
@@ -99,7 +86,6 @@ class RunScreen(SessionScreen):
         self.source = view.source
         texts = view.form_texts(self.PLACE)
         self.draft = view.drafts[self.PLACE] = ExperimentDraft(view.experiment, self._simulated, self._settled, texts)
-        self._awaited: int | None = None  # the run whose answers are to open when they come
 
     def body(self) -> ComposeResult:
         yield FormLine()
@@ -199,22 +185,8 @@ class RunScreen(SessionScreen):
         self.query_one(FormPanel).allow(not self.view.accepts_run, cancel=busy)
         self.query_one(MachineFacts).follow(self.model, self.key_of("limits"), self.draft.kernel)
         super().show()
-        self._open_awaited(busy)
         ladders = self.ladders() if self.view.run is None else []
         self.query_one(RunPanel).show_ladder(ladders[0] if ladders else None, len(self.query_one(Update).lines) + 1)
-
-    def _open_awaited(self, busy: bool) -> None:
-        """Open a requested distance summary once it exists, unless the user has switched to another run or screen."""
-        run = self.view.run
-        if self._awaited is None or (run is not None and run.id == self._awaited and busy):
-            return
-        run_id, self._awaited = self._awaited, None
-        if run is None or run.id != run_id or run.answers is None:
-            return
-        if self.app.screen is self:
-            super().action_view()
-        else:
-            self.show_message(f"the distance summary of run {run_id} is ready; {self.key_of('run.view')} shows it")
 
     def _simulated(self, kernel: Kernel, device: str) -> bool:
         return kernel.backend == "cuda" and (device == "simulator" or not self.view.has_gpu)
@@ -267,27 +239,11 @@ class RunScreen(SessionScreen):
                 self.choose(self.next_rung.kernel)
                 self.action_run()
 
-    def action_view(self) -> None:
-        run = self.view.run
-        if run is None or self.has_class(ANSWERED) or (self.run_answers is not None and self.run_answers.vertices):
-            super().action_view()
-            return
-        with self.reporting():
-            self.source.answer(run.id)
-            self._awaited = run.id
-            again = run.id != self.model.current and run.seconds is not None
-            once_more = f", computed once more (about {units.duration(run.seconds)})" if again else ""
-            self.show_message(f"summarising run {run.id}{once_more}; {self.key_of('cancel')} cancels")
-
     def fixes(self) -> Mapping[str, str]:
         return {
             COUNTERS: f"{self.key_of('counters')}: hardware counters would show it",
             LIMITS: f"press {self.key_of('limits')} to measure the peak rates of this CPU",
         }
-
-    def action_cancel(self) -> None:
-        self._awaited = None
-        super().action_cancel()
 
     def action_flagship(self) -> None:
         from fwtui.sessions.folders import shipped_folder

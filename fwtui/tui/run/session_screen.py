@@ -12,7 +12,6 @@ from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 from textual.widgets import DataTable
 
-from fwtui.analysis.answers import answers_of
 from fwtui.analysis.explanation import COUNTERS, LIMITS
 from fwtui.analysis.run_summary import NextRung
 from fwtui.common import units
@@ -28,7 +27,6 @@ from fwtui.tui.frame.bindings import cannot_run, no_run
 from fwtui.tui.frame.dialogs import PromptScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.view import View
-from fwtui.tui.run.answers_panel import AnswersPanel
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets.ladder_chart import ladder_of
 from fwtui.tui.widgets.matrix import MatrixPicture
@@ -46,7 +44,6 @@ POINTED = {  # selectors of the panels that a marker can name; other names are c
 
 
 MIN_RUNGS = 4  # rungs of a recording that ends on its ladder
-ANSWERED = "-answers"  # the class of a screen that shows the distance summary
 ALL = ("",)  # numbers of every line
 SPEED = {"Figures Large, .reason, .next, HistoryTable": None, "Figures Headline, .total, .phases": ALL}
 SHARE = {"Figures Headline, .total": (SHARES,), ".reason, .next, HistoryTable": None}
@@ -67,20 +64,11 @@ _no_motion = first_reason(
         "the picture of the matrix does not fit; make the terminal larger",
     ),
 )
-_no_answers = first_reason(
-    no_run,
-    require(
-        lambda screen: screen.answers_seen or screen.view.run.state != "running",
-        "run {screen.view.run.id} has no distance summary at this position; go to its end",
-    ),
-    require(attrgetter("answers_seen"), "run {screen.view.run.id} was recorded without a distance summary (fwtui run --answers)"),
-)
 _no_next_rung = first_reason(
     no_run, require(attrgetter("next_rung"), "no rung of the ladder is predicted to be faster"), cannot_run
 )
 
 BASELINE = look("b", "baseline", "Baseline", "use the marked run as baseline; again: the first run of each graph", no_run)
-VIEW = hidden_look("v", "view", "View", "the run, or its distance summary: diameter, histogram, map", _no_answers, "run.view")
 CURSOR = replace(bindings.CURSOR, show=False)
 _next_rung = "run the rung that removes this run's bottleneck, on the same graph"
 NEXT_RUNG = bound("n", "next_rung", "Try next", _next_rung, _no_next_rung, deliberate=True)
@@ -101,8 +89,6 @@ class SessionScreen(Frame):
     SessionScreen.-narrow #left { display: none; }
     SessionScreen.-high #history { max-height: 18; }
     SessionScreen.-high HistoryTable { max-height: 17; }
-    SessionScreen AnswersPanel, SessionScreen.-answers RunPanel, SessionScreen.-answers #left { display: none; }
-    SessionScreen.-answers AnswersPanel { display: block; }
     SessionScreen.-short #history { max-height: 4; border-bottom: none; }
     SessionScreen.-flat #history { max-height: 3; border-bottom: none; }
     SessionScreen.-short HistoryTable, SessionScreen.-flat HistoryTable { max-height: 100%; }
@@ -145,7 +131,6 @@ class SessionScreen(Frame):
         with Horizontal(id="body"):
             yield from self.left()
             yield RunPanel()
-            yield AnswersPanel(self.show_message)
         with Vertical(id="history"):
             yield HistoryTable(self._enter)
 
@@ -161,11 +146,6 @@ class SessionScreen(Frame):
         run, playback, awaits_results = self.view.run, self.view.playback, self.awaits_results
         if run is not None and playback is not None and awaits_results:  # a card shows the plan before there are results
             run = playback.ahead(run, events.Planned, events.Plan, events.Ordered)
-        if self.has_class(ANSWERED):
-            answer = None if self.view.presenting else self.run_answers
-            self.set_class(answer is not None, ANSWERED)
-            if run is not None and answer is not None:
-                self.query_one(AnswersPanel).show(run, answer)
         baseline = self.view.baseline_of(run) if run is not None else None
         again, then = ("", "") if self.view.source is None else (self.key_of("again"), self.key_of("next_rung"))
         fixes, panel = self.fixes(), self.query_one(RunPanel)
@@ -273,30 +253,13 @@ class SessionScreen(Frame):
         pinned = f"run {view.baseline} is the baseline; runs of the same graph are compared with it"
         self.show_message("the first run of each graph is its baseline" if view.baseline is None else pinned)
 
-    @property
-    def run_answers(self) -> events.Answers | None:
-        """The distance summary of the present run, or of another run with the same distances."""
-        return answers_of(self.view.run, self.model.runs.values()) if self.view.run is not None else None
-
-    @property
-    def answers_seen(self) -> bool:
-        """True if the distance summary exists or is shown."""
-        return self.run_answers is not None or self.has_class(ANSWERED)
-
-    def action_view(self) -> None:
-        """Switch between the run and its distance summary."""
-        self.set_class(not self.has_class(ANSWERED), ANSWERED)
-        if self.has_class(ANSWERED):
-            self.query_one(HistoryTable).focus()
-        self.update(True)
-
     def panel(self) -> Widget:
-        return self.query_one(AnswersPanel if self.has_class(ANSWERED) else RunPanel)
+        return self.query_one(RunPanel)
 
 
 class ReplayScreen(SessionScreen):
     DEFAULT_CSS = "ReplayScreen LadderChart { min-height: 100%; }"  # the last run is below it
-    BINDINGS: ClassVar = [*bindings.TRANSPORT, BASELINE, VIEW, CURSOR, MOTION, SORT, FILTER]
+    BINDINGS: ClassVar = [*bindings.TRANSPORT, BASELINE, CURSOR, MOTION, SORT, FILTER]
 
     def show(self) -> None:
         super().show()
