@@ -32,7 +32,6 @@ COUNTED = {  # quantities of which less makes a run faster: text before and afte
 }
 # hardware counters that _counted() reads
 SHARED, RELAXATIONS, INSTRUCTIONS = "shared_load_bytes", "relaxations", "integer_instructions_per_relaxation"
-COUNTERS_READ = SHARED, RELAXATIONS, INSTRUCTIONS
 COUNTERS, LIMITS = "counters", "limits"  # measurements that would name an unknown bottleneck
 
 

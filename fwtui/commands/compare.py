@@ -5,15 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 from collections import Counter
-from pathlib import Path
 from typing import Any
-
-from msgspec.structs import replace
 
 from fwtui.analysis.bottleneck import reason_of
 from fwtui.analysis.columns import COMPARED_HEAD, MIN, comparison_cells
 from fwtui.analysis.compare import NOT_COMPARED, SLOWER, ComparedRun, Comparison, compare, pairs
-from fwtui.analysis.explanation import COUNTERS_READ, speedup_causes
+from fwtui.analysis.explanation import speedup_causes
 from fwtui.analysis.phase_table import roofs_of
 from fwtui.analysis.warps import describe_mix, loop_facts, main_samples, mix_changes, reason_changes, stall
 from fwtui.commands.support.printing import add_json_option, folded, reasons, table
@@ -24,18 +21,8 @@ from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import WRONG
 from fwtui.common.text import excerpt, quoted, sanitise
 from fwtui.sessions.folders import stem
-from fwtui.sessions.library import resolve
-from fwtui.sessions.reader import open_session
-from fwtui.stream import events
-from fwtui.stream.codec import Unknown
-from fwtui.stream.model import Model
+from fwtui.sessions.library import load_model, resolve
 from fwtui.stream.run import Run
-from fwtui.stream.stages import STAGES
-
-_LEFT_OUT = (  # events that no comparison needs
-    *(Unknown, events.Notice, events.Marker, events.Progress, events.Graph, events.Round),
-    *(events.Ordered, events.Plan, events.Answers, events.RankPhases),
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -79,36 +66,13 @@ def _entrants(text: str) -> tuple[list[ComparedRun], int]:
     name, colon, number = text.rpartition(":")
     whole = not colon or not (number.isascii() and number.isdecimal()) or os.path.exists(text)
     path = resolve(text if whole else name)
-    model, complete = load_comparable(path)
+    model, complete = load_model(path)
     session = sanitise(stem(path))
     runs = model.runs if whole else {r: run for r, run in model.runs.items() if str(r) == number}
     if not runs:
         numbers = ", ".join(map(str, model.runs)) or "none"
         raise Refused(f"{session} has no run{'' if whole else ' ' + excerpt(number)}; its runs are: {numbers}")
     return [ComparedRun(model, run, session) for run in runs.values()], session_exit_code(path, complete)
-
-
-def load_comparable(path: Path) -> tuple[Model, bool]:
-    """Return a session's model without unused events, and whether it is complete. Raises Refused if it is not a session."""
-    model, last = Model(), None
-    with open_session(path) as session, gc_pause.paused():
-        for line in session.lines():
-            event = line.event
-            if isinstance(event, _LEFT_OUT) or (isinstance(event, events.Stage) and event.name not in STAGES):
-                continue
-            if isinstance(event, events.Counters):
-                event = replace(event, values={key: event.values[key] for key in COUNTERS_READ if key in event.values})
-            before = model.run
-            model.apply(event)
-            if before is not None and model.run is not before and before.finished is not None and before.id != model.current:
-                last = model.runs[before.id] = _small(before, last)
-    return model, session.condition.complete
-
-
-def _small(run: Run, before: Run | None) -> Run:
-    """Reduce a finished run to the data of a comparison."""
-    stages = {stage.name: stage for stage in run.stages}  # the last of each name
-    return replace(run, stages=tuple(stages.values())).brief(None, before)
 
 
 def _pairs(groups: list[list[ComparedRun]]) -> list[tuple[ComparedRun, ComparedRun]]:
