@@ -20,7 +20,6 @@ class ProgressCurve(NamedTuple):
 
     shares: tuple[float, ...]
     seconds: tuple[float, ...]
-    rounds: int  # rounds of the plan; 0 if unknown
     sampled: bool
 
     @property
@@ -28,12 +27,16 @@ class ProgressCurve(NamedTuple):
         return self.seconds[-1]
 
     def share_at(self, seconds: float) -> float:
-        """Return the progress after that many seconds."""
-        return _between(self.seconds, self.shares, seconds)
+        """Return the progress after that many seconds, interpolated linearly.
 
-    def seconds_at(self, share: float) -> float:
-        """Return the seconds at which the run reaches that share."""
-        return _between(self.shares, self.seconds, share)
+        numpy.interp divides first, which overflows for times of 1e-310 s, and the Compare screen would have to import NumPy.
+        """
+        place = bisect_right(self.seconds, seconds)
+        if not place or place == len(self.seconds):
+            return self.shares[min(place, len(self.shares) - 1)]
+        low, high = self.seconds[place - 1], self.seconds[place]
+        below, above = self.shares[place - 1], self.shares[place]
+        return below + (above - below) * (seconds - low) / (high - low)
 
 
 def can_race(run: Run) -> bool:
@@ -49,7 +52,7 @@ def progress_curve(run: Run) -> ProgressCurve | None:
     rounds = [r for r in rounds if r.first < run.relaxations]
     ascending = all(a.first < b.first and a.index < b.index for a, b in pairwise(rounds))
     if len(rounds) < 2 or not ascending or rounds[0].first != 0 or not all(sum(r.seconds) > 0 for r in rounds):
-        return ProgressCurve((0.0, 1.0), (0.0, run.seconds), 0, False)
+        return ProgressCurve((0.0, 1.0), (0.0, run.seconds), False)
     last, before = rounds[-1], rounds[-2]
     each = (last.first - before.first) / (last.index - before.index)  # relaxations of a round near the end
     ends = [r.index for r in rounds[1:]] + [last.index + max(1, round((run.relaxations - last.first) / each))]
@@ -58,7 +61,7 @@ def progress_curve(run: Run) -> ProgressCurve | None:
         clock += sum(row.seconds) * (end - row.index)
         reached.append(clock)
     shares = (*(r.first / run.relaxations for r in rounds), 1.0)
-    return ProgressCurve(shares, tuple(s * run.seconds / clock for s in reached), ends[-1], True)
+    return ProgressCurve(shares, tuple(s * run.seconds / clock for s in reached), True)
 
 
 class RacePosition(NamedTuple):
@@ -72,22 +75,3 @@ def by_time(curves: Sequence[ProgressCurve], watched: float) -> list[RacePositio
     """Return the position of each run after the share `watched` (0 to 1) of the slowest run's time."""
     now = watched * max((c.total for c in curves), default=0.0)
     return [RacePosition(c.share_at(now), min(now, c.total)) for c in curves]
-
-
-def by_round(curves: Sequence[ProgressCurve], watched: float) -> list[RacePosition]:
-    """Return the position of each run at the same share of the work."""
-    return [RacePosition(watched, c.seconds_at(watched)) for c in curves]
-
-
-def _between(xs: Sequence[float], ys: Sequence[float], x: float) -> float:
-    """Interpolate linearly between the points; constant beyond their ends.
-
-    numpy.interp divides first, which overflows for times of 1e-310 s, and the Compare screen would have to import NumPy.
-    """
-    place = bisect_right(xs, x)
-    if not place:
-        return ys[0]
-    if place == len(xs):
-        return ys[-1]
-    low, high = xs[place - 1], xs[place]
-    return ys[place - 1] + (ys[place] - ys[place - 1]) * (x - low) / (high - low)

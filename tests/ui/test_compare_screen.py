@@ -26,7 +26,6 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.charts import BLOCK, SLIVER
-from fwtui.tui.charts.chart import Chart
 from fwtui.tui.compare import detail, race
 from fwtui.tui.compare.race import RaceResult, RaceScreen, clock, race_result
 from fwtui.tui.compare.screen import CompareScreen, read
@@ -63,9 +62,6 @@ async def test_recorded_runs_get_verdicts_against_the_first(app: FwtuiApp) -> No
         app.view.playback.go("100%")
         await pilot.resize_terminal(80, 24)
         await proceed(pilot)
-        assert not app.screen.query_one(Chart).display, "v shows the repetitions"
-        await proceed(pilot, "v")
-        assert app.screen.query_one(Chart).display and not app.screen.query_one("#deltas").display
 
 
 async def test_runs_of_another_session_are_compared_with_these(app: FwtuiApp, tmp_path: Path) -> None:
@@ -174,18 +170,10 @@ def paired(entrant: ComparedRun, baseline: ComparedRun) -> detail.Pair:
     return detail.Pair(entrant, baseline, found, summarise(entrant, baseline, comparison=found))
 
 
-@pytest.mark.parametrize(("run", "kernels"), [(8, ["naive", "katz-kider"]), (4, ["", ""])])
-def test_repetitions_of_different_kernels_have_the_marks_of_their_kernels(run: int, kernels: list[str]) -> None:
-    assert [series.kernel for series in detail.repetitions(pair_of(load_model(SESSION)[0], run, 3)).series] == kernels
-
-
-def test_bars_and_repetitions_of_very_different_runs_are_distinguishable() -> None:
+def test_bars_of_very_different_runs_are_distinguishable() -> None:
     pair = pair_of(load_model(SESSION)[0], 8, 3)
     drawn = {row.plain.split()[0]: row.plain[detail.LABEL : detail.LABEL + 30] for row in detail.Deltas(pair).draw(pair, 78)[1:]}
     assert drawn["pivot"].strip() == SLIVER and drawn["remainder"].count(BLOCK) > 2, "1.05 ms is not as long as 30.1 ms"
-    assert all(-0.05 < change < 0.05 for series in detail.repetitions(pair).series for change in filter(None, series.ys)), (
-        "no two flat lines"
-    )
 
 
 def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:
@@ -199,7 +187,6 @@ def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:
     for entrant, baseline in product((ComparedRun(model, run, "s" * 60) for run in model.runs.values()), repeat=2):
         pair = paired(entrant, baseline)
         assert all(text.plain is not None for text in detail.row_cells(detail.CompareRow(entrant, pair.comparison), 9).values())
-        assert detail.repetitions(pair).empty
         for width in (1, 3, 20, 79, 300):
             detail.CompareVerdict(pair).draw(pair, width)
             detail.Deltas(pair).draw(pair, width)
@@ -291,22 +278,20 @@ SECONDS = [(0.0314, 0.0099, "9.9 ms"), (0.255, 0.0314, "31 ms"), (0.0314, 0.0314
 
 @pytest.mark.parametrize(("total", "seconds", "shown"), [*SECONDS, (2.5, 0.0, "0.00 s")])
 def test_the_elapsed_time_has_the_unit_and_decimals_of_the_total(total: float, seconds: float, shown: str) -> None:
-    assert clock(RacePosition(0.5, seconds), ProgressCurve((0.0, 1.0), (0.0, total), 0, False)) == shown
+    assert clock(RacePosition(0.5, seconds), ProgressCurve((0.0, 1.0), (0.0, total), False)) == shown
 
 
-async def test_a_race_of_the_compare_screen_by_time_and_by_round(now: list[float]) -> None:
+async def test_a_race_of_the_compare_screen(now: list[float]) -> None:
     app = replay_at_end(SESSION, "compare")
     async with opened(app) as pilot:
         shown = await keyed(pilot, "g")
-        assert "by time: both at the same moment" in shown and SLOWED in shown and "run 8 against run 3" in shown
+        assert "both at the same moment" in shown and SLOWED in shown and "run 8 against run 3" in shown
         shown = await after(pilot, now, 0.5)  # a sixteenth of the race: half of the faster one
         assert large(pilot) == ["16 ms", "6 %", "16.0 ms", "51 %"] and "(run 3) was not timed round by round" in shown
         assert "round 257 of 4096" in shown and "round 65 of 128" in shown
         assert "space: pause" in shown and "space: continue" in await keyed(pilot, "space")
         assert await after(pilot, now, 3.0) == await keyed(pilot) and large(pilot)[1] == "6 %", "it stands still"
-        shown = await keyed(pilot, "v")
-        assert "by round: both at the same point" in shown and large(pilot)[1] == large(pilot)[3] == "6 %"
-        assert "shown in 4 s" in await keyed(pilot, "v", "greater_than_sign")
+        assert "shown in 4 s" in await keyed(pilot, "greater_than_sign")
         assert "shown in 16 s" in await keyed(pilot, "less_than_sign", "less_than_sign")
         await press(pilot, "space")
         shown = await after(pilot, now, 60.0)

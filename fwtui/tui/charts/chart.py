@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from fwtui.common.text import truncate
 from fwtui.tui.charts.base import ValueCursor
-from fwtui.tui.charts.drawing import MIN_LABELS, CursorStop, Drawing, column_of, draw, marker
+from fwtui.tui.charts.drawing import CursorStop, Drawing, column_of, draw, marker
 from fwtui.tui.charts.figure import COLOURS, Figure
 
 
@@ -46,17 +46,13 @@ class Chart(ValueCursor):
         *,
         on_choice: Callable[[int, int], object] = lambda series, point: None,
         hint: str = "arrows or the mouse: values",
-        labelled: bool = False,
         id: str | None = None,
     ):
-        """Create a chart; Enter or a click on a value calls `on_choice` with the indices of series and point.
-
-        A `labelled` chart is empty if its axes do not fit.
-        """
+        """Create a chart; Enter or a click on a value calls `on_choice` with the indices of series and point."""
         super().__init__(id=id)
         self._chosen = on_choice
         self.figure = figure or Figure()
-        self._hint, self._labelled = hint, labelled
+        self._hint = hint
         self._drawn: tuple[Figure, Size, Drawing] | None = None  # only the last: each holds every value of its figure
 
     def allow_focus(self) -> bool:
@@ -77,8 +73,7 @@ class Chart(ValueCursor):
         if self._drawn is None or self._drawn[0] is not figure or self._drawn[1] != size:
             # a separate row for the values under the cursor, so that nothing moves when they appear
             height = size.height - (1 if size.height > 3 else 0)
-            hidden = self._labelled and height < MIN_LABELS[1]
-            self._drawn = figure, size, draw(Figure(empty="") if hidden else figure, size.width, height)
+            self._drawn = figure, size, draw(figure, size.width, height)
         return self._drawn[2]
 
     @property

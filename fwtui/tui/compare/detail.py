@@ -1,4 +1,4 @@
-"""The table of compared runs; verdict, per-phase times and timed repetitions of one run and its baseline."""
+"""The table of compared runs; verdict and per-phase times of one run and its baseline."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from fwtui.common import units
 from fwtui.common.text import truncate
 from fwtui.stream.run import Run
 from fwtui.tui import charts
-from fwtui.tui.charts import Axis, Figure, Series
 from fwtui.tui.widgets.run_table import RunTable, Widths, cell, room_beside, size_cells
 from fwtui.tui.widgets.run_text import rank_lines
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, hanging_indent, line
@@ -32,7 +31,6 @@ MAX_ROWS = 100
 # minimum width of the table, and the widths of the columns run, kernel and verdict from that width on
 CELLS = ((WIDEST, 19, 23, 12), (WIDE, 19, 16, 12), (NARROW + 6, 14, 14, 12), (0, 8, 12, 8))
 MIN_BECAUSE = 30
-AROUND_MEDIAN = Axis("from its median", lambda share: f"{100 * share:+.3g} %" if share else "0 %")
 
 
 class Pair(NamedTuple):
@@ -113,22 +111,6 @@ def _bars(parts: Sequence[Delta], width: int) -> list[Content]:
             bar, took = (drawn_bars[2 * place + 1], "$primary"), f" {'':>{NUMBER}}{units.duration(part.seconds):>{NUMBER}}"
             lines.append(line(title, bar, took, (f"{change:>{NUMBER}}", STRONG)))
     return lines
-
-
-def repetitions(subject: Pair | ComparedRun | None) -> Figure:
-    """Plot the timed repetitions of one run or of both relative to their medians: they show drift and noise."""
-    if subject is None:
-        return Figure(empty="no timed repetitions")
-    series: list[Series] = []
-    both = (subject.baseline, subject.entrant) if isinstance(subject, Pair) else (subject,)
-    signed = len({entrant.run.experiment.kernel for entrant in both}) > 1  # two runs of one kernel need two signs
-    for entrant in both:
-        times, middle = entrant.run.passes, entrant.run.seconds
-        if times and middle and not entrant.run.simulated:
-            kernel = entrant.run.experiment.kernel if signed else ""
-            around = tuple(seconds / middle - 1 for seconds in times)
-            series.append(Series(entrant.label, tuple(map(float, range(1, len(times) + 1))), around, kernel=kernel))
-    return Figure(tuple(series), Axis("repetition", whole=True), AROUND_MEDIAN, empty="no timed repetitions")
 
 
 class CompareRow(NamedTuple):

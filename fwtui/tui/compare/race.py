@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, ComparedRun, Comparison, LowerBound, compare
 from fwtui.analysis.explanation import speedup_causes
-from fwtui.analysis.race_timeline import SECONDS, ProgressCurve, RacePosition, by_round, by_time, progress_curve
+from fwtui.analysis.race_timeline import SECONDS, ProgressCurve, RacePosition, by_time, progress_curve
 from fwtui.common import units
 from fwtui.tui.actions import look
 from fwtui.tui.frame.dialogs import Dialog
@@ -25,8 +25,7 @@ from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, line, longest
 FRAMES = 12  # pictures a second
 MIN_SECONDS, MAX_SECONDS = 1.0, 64.0  # length of a race on screen
 SPEED = "{key[race.slower]} {key[race.faster]}: speed"
-STATE = "{key[race.go]}: {screen.next_state} · {key[race.align]}: {screen.other_way}"
-KEYS = f"{STATE} · {SPEED} · {{key[dialog.close]}}: leave"
+KEYS = f"{{key[race.go]}}: {{screen.next_state}} · {SPEED} · {{key[dialog.close]}}: leave"
 FRAME = 2 + 2  # columns of border and padding
 AROUND = 2 + 7  # rows of border, heads, figures, bars and keys; the others are for text and matrices
 ROOMY = 24  # rows of the screen from which the text at the end has rows reserved
@@ -80,7 +79,6 @@ class RunnerState(NamedTuple):
 
     time: str
     share: float  # completed share of the work
-    bar: float
     ratio: str = ""  # the speedup, at the end and for the winner only
     sure: bool = True
 
@@ -119,7 +117,7 @@ class RaceRunner(Vertical):
         share = self.query_one(".share", Large)
         share.update(state.ratio or f"{100 * state.share:.0f}{' ' * (self.size.width >= NARROW)}%")
         share.set_class(bool(state.ratio) and state.sure, "-won")
-        self.query_one(Bar).show(state.bar)
+        self.query_one(Bar).show(state.share)
         self.query_one(MatrixPicture).race(self._entrant.run, state.share, seconds)
 
 
@@ -133,7 +131,6 @@ class RaceScreen(Dialog):
     """
     BINDINGS: ClassVar = [
         look("space", "go", "Play", "pause or continue; at the end, start again", id="race.go"),
-        look("v", "align", "View", "align both runs by time, or by their share of the work", id="race.align"),
         look(">", "hurry(0.5)", "Faster", "double the speed", id="race.faster"),
         look("<", "hurry(2)", "Slower", "halve the speed", id="race.slower"),
     ]
@@ -145,7 +142,6 @@ class RaceScreen(Dialog):
         self.runners = (baseline, entrant)
         self.curves = [way for e in self.runners if (way := progress_curve(e.run)) is not None]
         self.result = race_result(baseline, entrant, found)
-        self.by_round = False
         self.seconds = SECONDS  # length on screen
         self.watched = 0.0  # shown share of the race
         self.going = True
@@ -196,22 +192,14 @@ class RaceScreen(Dialog):
         self.going = not self.going
         self._show()
 
-    def action_align(self) -> None:
-        self.by_round = not self.by_round
-        self._show()
-
     def action_hurry(self, factor: float) -> None:
         self.seconds = min(MAX_SECONDS, max(MIN_SECONDS, self.seconds * factor))
         self._show()
 
     def states(self) -> list[RunnerState]:
         """Return the state of both runners."""
-        slowest = max(way.total for way in self.curves)
-        places = (by_round if self.by_round else by_time)(self.curves, self.watched)
-        states = [
-            RunnerState(clock(place, way), place.share, place.seconds / slowest if self.by_round else place.share)
-            for place, way in zip(places, self.curves, strict=True)
-        ]
+        places = zip(by_time(self.curves, self.watched), self.curves, strict=True)
+        states = [RunnerState(clock(place, way), place.share) for place, way in places]
         if self.watched >= 1 and self.result.winner is not None:
             winner = states[self.result.winner]
             states[self.result.winner] = winner._replace(ratio=self.result.ratio, sure=self.result.sure)
@@ -221,10 +209,6 @@ class RaceScreen(Dialog):
     def next_state(self) -> str:
         """The effect of the key that pauses or continues."""
         return "pause" if self.going else "again" if self.watched >= 1 else "continue"
-
-    @property
-    def other_way(self) -> str:
-        return "by time" if self.by_round else "by round"
 
     def _show(self) -> None:
         for runner, state in zip(self.query(RaceRunner), self.states(), strict=True):
@@ -237,12 +221,11 @@ class RaceScreen(Dialog):
         self.query_one("#result", Static).update(line((self.result.text, STRONG)) if self.watched >= 1 else note)
 
     def _how(self) -> str:
-        """Describe the alignment, the speed and the state of the race; shorter on a narrow screen."""
-        how, point = ("by round", "point of the work") if self.by_round else ("by time", "moment")
+        """Describe the speed and the state of the race; shorter on a narrow screen."""
         slowest = max(way.total for way in self.curves)
         ratio = self.seconds / slowest
         scale = f"{units.duration(slowest)} shown in {self.seconds:g} s"
         slowed = f", {units.gain(ratio)} slower" if ratio >= 1 else f", {units.gain(1 / ratio)} faster"
         state = "" if self.going else " · over" if self.watched >= 1 else " · paused"
-        whole = f"{how}: both at the same {point} · {scale}{slowed}{state}"
-        return whole if len(whole) <= self.app.size.width - 4 else f"{how} · {scale}{slowed}{state}"
+        whole = f"both at the same moment · {scale}{slowed}{state}"
+        return whole if len(whole) <= self.app.size.width - 4 else f"{scale}{slowed}{state}"

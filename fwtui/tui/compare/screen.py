@@ -1,4 +1,4 @@
-"""The Compare screen: runs of this session and of others against a baseline, with verdicts, phases, repetitions and a race."""
+"""The Compare screen: runs of this session and of others against a baseline, with verdicts, phases, stall reasons and a race."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ from fwtui.sessions.library import load_model, paths, resolve
 from fwtui.stream.model import Model
 from fwtui.tui.actions import Action, first_reason, hidden_look, look, require
 from fwtui.tui.background import in_background, ladder_data_for, ladder_for
-from fwtui.tui.charts.chart import Chart
-from fwtui.tui.compare.detail import MAX_ROWS, CompareRow, CompareTable, CompareVerdict, Deltas, Pair, repetitions
+from fwtui.tui.compare.detail import MAX_ROWS, CompareRow, CompareTable, CompareVerdict, Deltas, Pair
 from fwtui.tui.compare.race import RaceScreen
 from fwtui.tui.explain.warp_panel import VersusHead, VersusTable, versus
 from fwtui.tui.frame import bindings
@@ -61,7 +60,6 @@ _no_race = first_reason(
     require(attrgetter("pair"), "a race needs a baseline and another marked run"),
     require(lambda screen: all(can_race(one.run) for one in screen.pair[:2]), "only runs with a time can race"),
 )
-_no_run = require(lambda screen: screen.pair or screen.has_class("-single"), "no run has ended yet")
 _still_read = require(lambda screen: screen.view.source is None or screen.view.ladder_data, "the ladder is still being read")
 
 
@@ -74,15 +72,10 @@ class CompareScreen(Frame):
     CompareScreen CompareVerdict { margin-top: 1; }
     CompareScreen #parts { height: 1fr; min-height: 3; margin-top: 1; }
     CompareScreen #deltas { scrollbar-size-vertical: 1; }
-    CompareScreen.-tall #deltas, CompareScreen.-high #deltas { height: auto; max-height: 60%; }
     CompareScreen RunPanel { padding: 0; display: none; }
     CompareScreen.-single RunPanel { display: block; }
-    CompareScreen #stalls { height: 1fr; margin-top: 1; scrollbar-size-vertical: 1; display: none; }
-    CompareScreen.-sampled.-tall #stalls, CompareScreen.-sampled.-high #stalls { display: block; }
-    CompareScreen Chart { display: none; }
-    CompareScreen.-curves Chart { display: block; }
-    CompareScreen.-single #deltas, CompareScreen.-curves #deltas, CompareScreen.-curves RunPanel { display: none; }
-    CompareScreen.-curves #stalls { display: none; }
+    CompareScreen.-sampled VersusHead { margin-top: 1; }
+    CompareScreen.-single #deltas { display: none; }
     CompareScreen #recorded { display: none; height: 1fr; margin-top: 1; }
     CompareScreen.-none #recorded { display: block; }
     CompareScreen.-none #parts { display: none; }
@@ -99,15 +92,12 @@ class CompareScreen(Frame):
         hidden_look("B", "bring", "Side by side", "compare with runs of another session", id="compare.open"),
         look("g", "race", "Race", "the marked run races the baseline", _no_race, "compare.race"),
         replace(bindings.CLIMB, unavailable=_still_read),
-        look("v", "view", "View", "per-phase times, or the timed repetitions around their median", _no_run, "compare.view"),
-        bindings.CURSOR,
         *bindings.SHARED,
     ]
     MOVES = ("Table of runs", (*bindings.MARKS, Action("enter", "", "Mark", tooltip="compare this run with the baseline")))
     WORDS = (
         ("reason", "the quantities that changed; the interval follows the verdict; a disturbed run is never FASTER"),
-        ("race by time", "both runs at the same time after their start, slowed down; from the instrumented repetition"),
-        ("race by round", "both runs at the same share of their work, with the time that each needed"),
+        ("race", "both runs at the same time after their start, slowed down; from the instrumented repetition"),
     )
 
     def __init__(self, view: View):
@@ -126,11 +116,9 @@ class CompareScreen(Frame):
             with Vertical(id="parts"):
                 with VerticalScroll(id="deltas", can_focus=False):
                     yield Deltas(None)
-                with VerticalScroll(id="stalls", can_focus=False):
                     yield VersusHead(None)
                     yield VersusTable(None)
                 yield RunPanel()
-                yield Chart()
 
     def panel(self) -> Widget:
         return self.query_one("#body" if self.has_class("-flat") else self.PANEL)
@@ -196,7 +184,6 @@ class CompareScreen(Frame):
         self.set_class(pair is None and marked is not None, "-single")
         if pair is None and marked is not None:
             self.query_one(RunPanel).show(marked.entrant.model, marked.entrant.run, None, (), recorded=ladder_for(self))
-        self.query_one(Chart).show(repetitions(pair or (marked.entrant if marked is not None else None)))
 
     def _open_on_other(self, lines: Sequence[CompareRow]) -> None:
         """Mark the run that other screens show, else the first compared run."""
@@ -281,9 +268,6 @@ class CompareScreen(Frame):
             self.open_dialog(LadderScreen(found, partial(offers, self.view)), partial(take, self), opener="climb")
         else:
             self.show_message("a ladder needs verified runs of two kernels on one graph, of which the later one is faster")
-
-    def action_view(self) -> None:
-        self.toggle_class("-curves")
 
     def action_bring(self) -> None:
         names = [named(path) for path in paths()]

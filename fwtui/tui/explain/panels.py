@@ -12,17 +12,16 @@ TITLES |= {"cpu": "Cores and caches", "counters": "Counters"}
 # further words by which the palette finds a panel, and panels of the terms
 SEARCHED = {"warps": ", warp stall reasons, hotspots", "ledger": ", per-phase times"}
 TERMS = {"roofline": "roofline", "relax/byte": "roofline", "shared-memory ceiling": "roofline", "issue-rate ceiling": "warps"}
-TERMS |= {"at most 1.2x": "warps", "letters": "warps", "occupancy curves": "occupancy", "per cycle": "cpu", "◀ matrix": "cpu"}
-PLANNED = "planned"  # the panel before the first run
+TERMS |= {"at most 1.2x": "warps", "letters": "warps", "per cycle": "cpu", "◀ matrix": "cpu"}
 OF_GPU = ("warps", "roofline", "ledger", "occupancy")
 OF_CPU = ("cpu", "roofline", "ledger")
 OF_CPU_WITHOUT_BYTES = ("cpu", "ledger")  # panels of a CPU kernel whose plan does not count bytes
 
 
 def panels_of(model: Model, run: Run | None) -> tuple[str, ...]:
-    """Return the panels for the run's device, the warp panel first if there are PC samples; one panel before the first run."""
+    """Return the panels for the run's device, the warp panel first if there are PC samples."""
     if run is None:
-        return (PLANNED,)
+        return ("ledger",)
     counted = ("counters",) if run.counted else ()
     if cpu_facts(model, run) is not None:
         return (OF_CPU if roofline.intensity(model, run) else OF_CPU_WITHOUT_BYTES) + counted

@@ -15,8 +15,6 @@ from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.cpu import CpuFacts, cpu_facts, phase_facts
 from fwtui.analysis.explanation import explain
 from fwtui.analysis.phase_table import phase_rows, roofs_of
-from fwtui.experiment.experiment import kernel_named
-from fwtui.stream.events import RunStarted
 from fwtui.stream.run import Run, of_phase
 from fwtui.tui.actions import ACROSS, CHOOSE, ENDS, first_reason, hidden, hidden_look, look, require
 from fwtui.tui.background import ladder_for
@@ -24,21 +22,16 @@ from fwtui.tui.charts.chart import Chart
 from fwtui.tui.explain import roofline
 from fwtui.tui.explain.number_panels import CountersTable, CpuPanel, CpuSubject, PhaseTable, PhaseTableSubject
 from fwtui.tui.explain.occupancy_panel import OccupancyPanel
-from fwtui.tui.explain.panels import OF_CPU_WITHOUT_BYTES, PLANNED, TITLES, panels_of
-from fwtui.tui.explain.planned_panel import PlannedPanel, PlannedSubject, known_speed
+from fwtui.tui.explain.panels import OF_CPU_WITHOUT_BYTES, TITLES, panels_of
 from fwtui.tui.explain.warp_panel import (
     LETTERS,
     InstructionsScreen,
-    VersusHead,
-    VersusTable,
     WarpHead,
     WarpLoop,
-    WarpPair,
     WarpSubject,
     WarpTable,
     kernel_functions,
     slowest_op,
-    versus,
     warp_subject,
 )
 from fwtui.tui.frame import bindings
@@ -56,29 +49,11 @@ _no_warps = require(
     lambda screen: not screen.is_mounted or screen.single in ("", "warps"),
     "press {key[explain.view]} for the source lines with their stall reasons",
 )
-_others_too = require(
-    lambda screen: not screen.is_mounted or screen.single, "press {key[explain.view]} to enlarge the panel of stall reasons first"
-)
 _no_source = require(
     lambda screen: screen.view.run is not None and screen.view.run.source,
     "no source was recorded; --record-source records that of your kernel",
 )
-_NO_LINE = first_reason(
-    _no_warps,
-    require(lambda screen: not screen.has_class("-versus"), "press {key[explain.versus]} for the lines of this run only"),
-    require(attrgetter("hot"), "no PC samples for this kernel function"),
-)
-
-
-def _no_baseline(screen: ExplainScreen) -> str | None:
-    run = screen.view.run
-    baseline = screen.view.baseline_of(run) if run is not None else None
-    if run is None or baseline is None:
-        return "there is no baseline; choose one on the Compare or Run screen"
-    if baseline.id == run.id:
-        return f"run {run.id} is the baseline; {screen.key_of('explain.newer')} explains another run"
-    lacking = next((one.id for one in (run, baseline) if not one.warps), None)
-    return f"run {lacking} has no PC samples" if lacking is not None else None
+_NO_LINE = first_reason(_no_warps, require(attrgetter("hot"), "no PC samples for this kernel function"))
 
 
 def _cannot_count(screen: ExplainScreen) -> str | None:
@@ -91,35 +66,22 @@ def _cannot_count(screen: ExplainScreen) -> str | None:
     return reason or (None if run.state == "done" else f"run {run.id} did not finish, so its counters cannot be read")
 
 
-_NO_VERSUS = first_reason(_no_warps, _others_too, _no_baseline)
-
-
 class ExplainScreen(Frame):
     DEFAULT_CSS = """
     ExplainScreen #panels, ExplainScreen #upper, ExplainScreen .tall { height: 1fr; }
     ExplainScreen .panel { padding: 0 1; scrollbar-size-vertical: 1; }
     ExplainScreen #upper { border-bottom: solid $border-blurred; }
-    ExplainScreen #occupancy { width: 50; border-left: solid $border-blurred; }
-    ExplainScreen #occupancy Chart { margin-top: 1; display: none; }
-    ExplainScreen.-high #registers, ExplainScreen.-one #occupancy Chart { display: block; }
-    ExplainScreen #occupancy.-none Chart { display: none; }
-    ExplainScreen.-one.-short #threads, ExplainScreen.-one.-short #shared { display: none; }
-    ExplainScreen.-one.-flat #occupancy Chart { display: none; }
+    ExplainScreen #occupancy { width: 50; height: 1fr; border-left: solid $border-blurred; }
     ExplainScreen #cpu { width: 56; border-right: solid $border-blurred; }
     ExplainScreen.-narrow #cpu { width: 1fr; height: auto; max-height: 100%; border-right: none; }
     ExplainScreen.-narrow #upper { height: auto; max-height: 75%; }
     ExplainScreen #ledger { height: auto; max-height: 50%; }
     ExplainScreen.-short TelemetryStrip, ExplainScreen.-flat TelemetryStrip { display: none; }
-    ExplainScreen.-narrow PlannedPanel { layout: vertical; }
-    ExplainScreen.-narrow #planned-text { height: auto; max-height: 65%; }
-    ExplainScreen.-narrow #code { border-left: none; }
     ExplainScreen .title { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     ExplainScreen #which { height: 1; padding: 0 1; }
     ExplainScreen #warps VerticalScroll { height: 1fr; scrollbar-size-vertical: 1; margin-top: 1; }
     ExplainScreen.-short #warps VerticalScroll, ExplainScreen.-flat #warps VerticalScroll { margin-top: 0; }
     ExplainScreen.-flat WarpLoop { display: none; }
-    ExplainScreen.-versus .single, ExplainScreen .versus { display: none; }
-    ExplainScreen.-versus .versus { display: block; }
     ExplainScreen.-with-warps #warps { height: auto; border-bottom: solid $border-blurred; }
     ExplainScreen.-with-warps #warps VerticalScroll { height: 3; margin-top: 0; }
     ExplainScreen.-with-warps.-high #warps VerticalScroll { height: 9; }
@@ -137,7 +99,6 @@ class ExplainScreen(Frame):
         ("issue-rate ceiling", "if an SM issued nothing but the inner loop, in every cycle; other code fills further slots"),
         ("shared-memory ceiling", "of this run: 128 B per clock and SM, with its counted accesses and bank conflicts"),
         ("letters", f"{LETTERS}; the glossary has advice for each"),
-        ("occupancy curves", "theoretical occupancy if one resource of the block changes, as in Nsight Compute's calculator"),
         ("per cycle", "relaxations per cycle of a busy core, and the measured peak"),
         ("◀ matrix", "the nearest cache that holds the matrix; bandwidths are measured by updating cells in place"),
     )
@@ -151,7 +112,6 @@ class ExplainScreen(Frame):
         look("down", "hotspot(1)", "Next hotspot", "the source line that is next by PC samples", _NO_LINE, "explain.next_line"),
         hidden_look("up", "hotspot(-1)", "Previous hotspot", "the previous line by samples", _NO_LINE, "explain.previous_line"),
         look("enter", "instructions", "Instructions", "the machine instructions of that line", _NO_LINE, "explain.instructions"),
-        look("B", "versus", "Side by side", "changes against the baseline; again: this run only", _NO_VERSUS, "explain.versus"),
         hidden("s", "source", "Source", "the source of your kernel, if it was recorded", _no_source, "explain.source"),
         bindings.LIMITS,
         replace(bindings.COUNTERS, unavailable=_cannot_count),
@@ -162,7 +122,6 @@ class ExplainScreen(Frame):
         super().__init__(view)
         self._op = ""  # the kernel function whose occupancy and samples are shown; empty for the slowest
         self._hotspot = 0  # position of the shown source line among the hotspots
-        self._versus = False  # whether the warp panel shows the changes from the baseline
         self._points: tuple[tuple[int, ...], ...] = ()  # runs of the roofline's series
 
     def body(self) -> ComposeResult:
@@ -175,20 +134,16 @@ class ExplainScreen(Frame):
                     yield Static(id="roofs", classes="title", markup=False)
                     yield Chart(on_choice=self._choose, hint="arrows or the mouse: runs · Enter: explain that run", id="roof")
                 yield RunPanel()
-                yield OccupancyPanel()
+                yield OccupancyPanel(None, id="occupancy", classes="panel")
             with Vertical(id="warps", classes="panel tall"):
-                yield WarpHead(None, classes="single")
-                yield WarpLoop(None, classes="single")
-                with VerticalScroll(id="source", can_focus=False, classes="single"):
+                yield WarpHead(None)
+                yield WarpLoop(None)
+                with VerticalScroll(id="source", can_focus=False):
                     yield WarpTable(None)
-                yield VersusHead(None, classes="versus")
-                with VerticalScroll(id="changes", can_focus=False, classes="versus"):
-                    yield VersusTable(None)
             with VerticalScroll(id="ledger", classes="panel", can_focus=False):
                 yield PhaseTable(None)
             with VerticalScroll(id="counters", classes="panel tall", can_focus=False):
                 yield CountersTable(None)
-            yield PlannedPanel(id="planned")
 
     @property
     def single(self) -> str:
@@ -203,21 +158,18 @@ class ExplainScreen(Frame):
     def _crowded(self) -> bool:
         """Return whether only one panel fits; two short ones always fit."""
         run = self.view.run
-        if self._panels in (OF_CPU_WITHOUT_BYTES, (PLANNED,)):
+        if run is None or self._panels == OF_CPU_WITHOUT_BYTES:
             return False
-        return self.narrow or self.app.size.height < (SAMPLED_ROWS if run is not None and run.warps else ROWS)
+        return self.narrow or self.app.size.height < (SAMPLED_ROWS if run.warps else ROWS)
 
     def panel(self) -> Widget:
-        """The widget that the page keys scroll: the counters, the visible warp panel, or the phase table."""
-        if self.view.run is None:
-            return self.query_one("#code")
+        """The widget that the page keys scroll: the counters, the source lines, or the phase table."""
         if self.single == "counters":
             return self.query_one("#counters")
-        panel = "#changes" if self.has_class("-versus") else "#source"
-        return self.query_one(panel if self.single == "warps" else self.PANEL)
+        return self.query_one("#source" if self.single == "warps" else self.PANEL)
 
     def state(self) -> object:
-        return (self.view.panel, self._op, self._hotspot, self._versus)
+        return (self.view.panel, self._op, self._hotspot)
 
     def on_mount(self) -> None:
         # the available keys depend on the displayed panels, which the layout determines
@@ -228,8 +180,6 @@ class ExplainScreen(Frame):
         facts = cpu_facts(model, run) if run is not None else None
         self.set_class(bool(single), "-one")
         self._lay_out(single)
-        if run is None:
-            self.query_one(PlannedPanel).show(self._planned)
         figure, self._points = roofline.figure(model, run)
         self.query_one("#roof", Chart).show(figure)
         how = "in this recording" if self.view.source is None else f"yet; press {self.key_of('limits')}"
@@ -251,7 +201,7 @@ class ExplainScreen(Frame):
             if self._panels == OF_CPU_WITHOUT_BYTES:
                 self.query_one(RunPanel).show(model, run, self.view.baseline_of(run), (), recorded=ladder_for(self))
         evidence = model.evidence(run) if run is not None and run.backend == "cuda" else None
-        self.query_one(OccupancyPanel).show(model, run, evidence, self._op)
+        self.query_one(OccupancyPanel).follow(model, run, evidence, self._op)
 
     def _lay_out(self, single: str) -> None:
         """Show the panel that fills the screen, or all panels with content."""
@@ -262,28 +212,14 @@ class ExplainScreen(Frame):
         if run is not None and self.has_class("-high") and roofline.comparable(self.model, run):
             others.add("roofline")  # shows the other runs if this one has no byte count
         visible = {single} if single else others
-        for name in (*TITLES, PLANNED):
+        for name in TITLES:
             self.query_one(f"#{name}").display = name in visible
         self.query_one(RunPanel).display = order == OF_CPU_WITHOUT_BYTES and not (single or self.narrow)
         self.query_one("#upper").display = bool(visible & {"cpu", "roofline", "occupancy"})
         which = self.query_one("#which", Static)
         which.display = bool(single)
-        titles = {**TITLES, PLANNED: "Plan"}
-        names = [(f" {titles[name]} ", f"{STRONG} reverse" if name == single else MUTED) for name in order]
+        names = [(f" {TITLES[name]} ", f"{STRONG} reverse" if name == single else MUTED) for name in order]
         which.update(line(*names, (f"   {self.key_of('explain.view')}: next", MUTED)))
-
-    @property
-    def _planned(self) -> PlannedSubject | None:
-        """Return the next run: the form's experiment, or the first one of a recording."""
-        view = self.view
-        if view.playback is None:
-            here = view.has_gpu or kernel_named(view.experiment.kernel).backend != "cuda"
-            earlier = [run for _, run in view.ladder_data.session_runs] if view.ladder_data is not None else []
-            speed = known_speed(self.model, view.experiment, ladder_for(self), here, earlier)
-            return PlannedSubject(view.experiment, speed)
-        ahead = view.playback.player.lines[view.playback.player.index :]
-        begun = next((one.event for one in ahead if one.kind is RunStarted), None)
-        return PlannedSubject(begun.experiment) if isinstance(begun, RunStarted) else None
 
     def action_panel(self) -> None:
         order = self._panels if self._crowded else ("", *self._panels)
@@ -342,22 +278,7 @@ class ExplainScreen(Frame):
         """Return the PC samples of a kernel function of the run, by default the slowest one."""
         return warp_subject(self.model, run, op or slowest_op(run), self._hotspot)
 
-    @property
-    def versus(self) -> WarpPair | None:
-        """The run and its baseline while they are shown side by side; None unless both have PC samples."""
-        run = self.view.run
-        baseline = self.view.baseline_of(run) if run is not None else None
-        if not self._versus or run is None or baseline is None or _NO_VERSUS(self) is not None:
-            return None
-        return versus(ComparedRun(self.model, run), ComparedRun(self.model, baseline), self._op, self._hotspot)
-
     def _show_warps(self, subject: WarpSubject | None) -> None:
-        versus, changes = self.versus, self.query_one(VersusTable)
-        self.set_class(versus is not None, "-versus")
-        self.query_one(VersusHead).show(versus)
-        if [(one.run, one.op) for one in versus or ()] != [(one.run, one.op) for one in changes.subject or ()]:
-            self.query_one("#changes").scroll_home(animate=False)
-        changes.show(versus)
         table, before = self.query_one(WarpTable), self.query_one(WarpTable).subject
         for widget in (self.query_one(WarpHead), self.query_one(WarpLoop), table):
             widget.show(subject)
@@ -370,13 +291,6 @@ class ExplainScreen(Frame):
         """The sampled source lines of the displayed kernel function, hottest first."""
         subject = self.query_one(WarpTable).subject if self.is_mounted else None
         return subject.hotspots if subject is not None else []
-
-    def action_versus(self) -> None:
-        self._versus = not self._versus
-        if self._versus and self.versus is None:
-            self._versus = False
-            self.show_message("this kernel function has no PC samples in one of the runs")
-        self.update()
 
     def action_hotspot(self, direction: int) -> None:
         if self.hot:

@@ -344,11 +344,11 @@ def kernel_functions(run: Run | None) -> list[str]:
     return list(dict.fromkeys(o.op for o in (*run.occupancies, *run.warps, *run.loops))) if run is not None else []
 
 
-def versus(entrant: ComparedRun, baseline: ComparedRun, op: str = "", place: int = 0) -> WarpPair | None:
-    """Return the samples of a run and of its baseline, by default of their slowest functions; None if one has no samples."""
-    ours = warp_subject(entrant.model, entrant.run, op or slowest_op(entrant.run), place)
+def versus(entrant: ComparedRun, baseline: ComparedRun) -> WarpPair | None:
+    """Return the samples of a run and of its baseline, of the slowest function; None if one has no samples."""
+    ours = warp_subject(entrant.model, entrant.run, slowest_op(entrant.run), 0)
     same = any(samples.op == ours.op for samples in baseline.run.warps)
-    theirs = warp_subject(baseline.model, baseline.run, ours.op if same else slowest_op(baseline.run), place)
+    theirs = warp_subject(baseline.model, baseline.run, ours.op if same else slowest_op(baseline.run), 0)
     return (ours, theirs) if ours.samples is not None and theirs.samples is not None else None
 
 

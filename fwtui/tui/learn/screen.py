@@ -142,7 +142,7 @@ class LearnScreen(Frame):
     @property
     def _op(self) -> Running:
         s = self.stepping
-        return Running(s.experiment.kernel, s.trace.plan[s.moment.step].op if s.moment is not None else "", dense=True)
+        return Running(s.experiment.kernel, s.trace.plan[s.moment.step].op if s.moment is not None else "")
 
     def action_scroll_panel(self, direction: int) -> None:
         """Scroll the text, and then the source; for a presenter, at the end of the text, go on or back in the course."""

@@ -29,7 +29,6 @@ class Running(NamedTuple):
 
     kernel: str
     op: str = ""
-    dense: bool = False  # the functions that small graphs launch
 
 
 class SourceView(TextPanel[Running]):
@@ -41,7 +40,7 @@ class SourceView(TextPanel[Running]):
     def draw(self, subject: Running, width: int) -> Sequence[Content]:
         rows: list[Content] = []
         self.begins = self.relaxes = 0
-        for part in source(subject.kernel, subject.dense) if subject.kernel else ():
+        for part in source(subject.kernel, dense=True):  # the functions that small graphs launch
             if subject.op in part.own:
                 self.begins = len(rows)
             rows.append(line((part.file, MUTED)))
