@@ -30,7 +30,6 @@ COUNTED = {  # quantities of which less makes a run faster: text before and afte
     "loop": ("{}x {} instructions in the inner loop", "per relaxation"),
     "shared": ("{}x {} bytes read from shared memory", "B per relaxation"),
 }
-# hardware counters that _counted() reads
 SHARED, RELAXATIONS, INSTRUCTIONS = "shared_load_bytes", "relaxations", "integer_instructions_per_relaxation"
 COUNTERS, LIMITS = "counters", "limits"  # measurements that would name an unknown bottleneck
 

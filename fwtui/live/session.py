@@ -35,7 +35,7 @@ from fwtui.stream import codec, events, requests
 from fwtui.stream.codec import Line
 from fwtui.stream.model import Model
 from fwtui.stream.privacy import anonymous
-from fwtui.stream.run import Run, sharing
+from fwtui.stream.run import sharing
 
 if TYPE_CHECKING:
     from fwtui.live.counters import CounterProfile
@@ -72,7 +72,6 @@ class Live:
         self.model = Model(live=True)
         self.recorder: Recorder | None = None
         self.keeper: autosave.Keeper | None = None  # the title of an unnamed session
-        self.ended: Recorder | None = None  # the last recording that ended before this session
         self.sinks: list[Sink] = []
         self._start_module, self._start_job = child or EventModule, job
         self.worker = SupervisedEvents()
@@ -242,14 +241,7 @@ class Live:
     def stop_recording(self, reason: str = "closed") -> None:
         if self.recorder is not None:
             self.recorder.close(reason, t=self.now)
-            self.ended, self.recorder = self.recorder, None
-
-    def whole(self, run: Run) -> Run:
-        """Return an old run from its recording, if there is one."""
-        for recorder in filter(None, (self.recorder, self.keeper, self.ended)):
-            if run.pass_times is not None:
-                run = run.whole(recorder.events_of(run.id))
-        return run
+            self.recorder = None
 
     def mark(self, text: str) -> None:
         """Add a marker to the recording."""
@@ -428,12 +420,12 @@ class Live:
         if self.keeper is not None:
             self.keeper.write(line)
             if self.keeper.error is not None:
-                failure, self.ended, self.keeper = os_error_reason(self.keeper.error), self.keeper, None
+                failure, self.keeper = os_error_reason(self.keeper.error), None
                 self.emit(events.Notice(t=self.now, level="error", text=f"this session is no longer saved: {failure}"))
         if self.recorder is not None:
             self.recorder.write(line)
             if self.recorder.failure is not None:
-                failure, self.ended, self.recorder = self.recorder.failure, self.recorder, None
+                failure, self.recorder = self.recorder.failure, None
                 self.emit(events.Fault(t=self.now, source="recorder", code="disk", message=failure))
         for sink in list(self.sinks):
             try:

@@ -14,13 +14,13 @@ from typing import Self
 
 from fwtui.common import units
 from fwtui.common.atomic_file import NEW, new_file, sync, sync_folder
-from fwtui.common.errors import Corrupt, Refused, as_refused, os_error_reason
+from fwtui.common.errors import Refused, as_refused, os_error_reason
 from fwtui.common.signals import hold_signals
 from fwtui.common.text import sanitise
 from fwtui.sessions.folders import SUFFIX, make, own_folder
-from fwtui.stream.codec import Line, as_line, decode_lines, encode
+from fwtui.stream.codec import Line, as_line, encode
 from fwtui.stream.event import earlier
-from fwtui.stream.events import Answers, CodeText, Counters, End, Event, Fault, Header, RunDone, RunStarted, Telemetry
+from fwtui.stream.events import CodeText, End, Event, Header, RunDone, Telemetry
 
 _BLOCK = 65536  # bytes of copied lines that are written at once
 _MAX_SAME_NAME = 1000
@@ -215,7 +215,6 @@ class Recorder(SessionWriter):
         self.began = began
         self.thinned = Thinned(telemetry_hz)
         self._codes: dict[str, CodeText] = {}  # last recorded text of each kernel function
-        self._parts: dict[int, list[tuple[int, int]]] = {}  # run number -> byte ranges of its lines
         raw, t = (header.raw + b"\n", header.event.t) if isinstance(header, Line) else (encode(header), header.t)
         super().__init__(path, descriptor, raw, t)
         self._prefaced = False  # the whole preface is synced to disk at once
@@ -276,29 +275,9 @@ class Recorder(SessionWriter):
             line = line if stored is None else as_line(code.without(stored))
         if self.began and isinstance(line.event, Event):
             line = as_line(earlier(line.event, self.began))
-        begin = self.bytes
         self.add(line.raw + b"\n", line.event.t)
-        match line.event:
-            case RunStarted(run=run):
-                self._parts[run] = [(begin, self.bytes)]
-            case RunDone(run=int(run)) | Fault(run=int(run)) if len(parts := self._parts.get(run, ())) == 1:
-                self._parts[run] = [(parts[0][0], self.bytes)]
-            case Counters(run=run) | Answers(run=run) if run in self._parts:
-                self._parts[run].append((begin, self.bytes))
         if isinstance(line.event, RunDone) and self._prefaced:
             self._sync()
-
-    def events_of(self, run: int) -> list[Event]:
-        """Return the events of a finished run, on the clock of the session; none if they were not recorded."""
-        lines: list[Line] = []
-        try:
-            with self.path.open("rb") as file:
-                for begin, end in self._parts.get(run, ()):
-                    file.seek(begin)
-                    lines += [line for line in decode_lines([file.read(end - begin)]) if not isinstance(line, Corrupt)]
-        except OSError:
-            return []
-        return [earlier(line.event, -self.began) for line in lines if getattr(line.event, "run", None) == run]  # type: ignore[type-var]
 
 
 def safe_slug(text: str) -> str:

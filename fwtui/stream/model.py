@@ -240,7 +240,7 @@ class Model:
         old: list[Run] = []
         before: Run | None = None
         for run in islice(reversed(self.runs.values()), self._limits.whole_runs, None):
-            if run.pass_times is not None:
+            if run.old:
                 before = run
                 break
             old.append(run)

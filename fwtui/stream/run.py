@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from array import array
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from itertools import zip_longest
@@ -47,7 +46,7 @@ LATEST = {
 GATHERED = {events.Stage: "stages", events.Sample: "samples", events.Round: "rounds", events.Occupancy: "occupancies"}
 GATHERED |= {events.Plan: "plan", events.Source: "source", events.RankPhases: "rank_phases"}
 BY_OP = {events.Counters: "counted", events.WarpSamples: "warps", events.CpuLoop: "loops"}
-# fields of an old run that are only in the session file
+# fields that an old run loses; they are only in the session file
 DETAILS = {**dict.fromkeys(("samples", "rounds", "plan", "code"), ()), "heat": b"", "stage_since": 0.0, "ordered": None}
 
 
@@ -94,13 +93,6 @@ class SampledCode(NamedTuple):
     text: events.CodeText
 
 
-class PassTimes(NamedTuple):
-    """The timed repetitions of an old run: their seconds and the interval that they span."""
-
-    seconds: array[float]
-    window: tuple[float, float] | None  # session time
-
-
 class Run(Struct, frozen=True, kw_only=True, dict=True):
     """A run. Its state is "running", then the outcome of RunDone. Sizes are 0 until the run is planned."""
 
@@ -143,7 +135,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
     stage_since: float = 0.0  # session time at which the present stage began
     fault: events.Fault | None = None  # the error that ended the run, if any
     evidence: Evidence | None = None  # only of an old run, whose telemetry is thinned out
-    pass_times: PassTimes | None = None  # only of an old run, whose samples and other DETAILS are only in the session file
+    old: bool = False  # whether its DETAILS are only in the session file
 
     @property
     def backend(self) -> str:
@@ -181,8 +173,6 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
     @property
     def passes(self) -> tuple[float, ...]:
         """Seconds of timed repetitions, spread over the whole run; all of them if they are few."""
-        if self.pass_times is not None:
-            return tuple(self.pass_times.seconds)
         return (self.done.passes if self.done is not None else ()) or tuple(s.seconds for s in self.samples)
 
     @property
@@ -294,9 +284,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def clean_window(self) -> tuple[float, float] | None:
-        """Session time from the start of the first timed repetition to the end of the last one so far."""
-        if self.pass_times is not None:
-            return self.pass_times.window
+        """Session time from the start of the first timed repetition to the end of the last one so far; None for an old run."""
         if not self.samples:
             return None
         over = next((s for s in reversed(self.stages) if s.name == "clean"), None)
@@ -307,23 +295,8 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
 
         Equal values of the previous run are shared to save memory.
         """
-        if self.pass_times is not None:
-            return self
-        done = replace(self.done, passes=()) if self.done is not None else None
-        times = PassTimes(array("d", self.passes), self.clean_window)
-        return sharing(replace(self, **DETAILS, done=done, evidence=evidence, pass_times=times), before)
-
-    def whole(self, all_events: Iterable[events.Event]) -> Run:
-        """Return the run with all its details from its events in the session file; unchanged if some are missing."""
-        again: Run | None = None
-        for event in all_events:
-            if isinstance(event, events.RunStarted) and event.run == self.id:
-                again = started(event)
-            elif again is not None and getattr(event, "run", None) == self.id:
-                again = again.after(event)
-        if again is None or again.finished is None or again.passes != self.passes:
-            return self
-        return replace(again, evidence=self.evidence, progress=self.progress)
+        done = replace(self.done, passes=self.passes) if self.done is not None else None
+        return sharing(replace(self, **DETAILS, done=done, evidence=evidence, old=True), before)
 
     def after(self, event: events.Event | Unknown) -> Run:
         """Return the run after an event; unchanged if the event does not affect runs."""

@@ -16,7 +16,6 @@ from fwtui.sessions.folders import own_folder
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
 from fwtui.stream.codec import Line
-from fwtui.stream.run import Run
 
 
 class FakeLive:
@@ -82,9 +81,6 @@ class FakeLive:
         """Make the session busy until it takes an Answers event of the run."""
         self.answered.append(run)
         self._answering = run
-
-    def whole(self, run: Run) -> Run:
-        return run
 
     def measure_limits(self, device: DeviceId) -> None:
         if self.busy:

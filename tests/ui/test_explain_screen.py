@@ -106,7 +106,7 @@ def test_issued_samples_issue_slots_and_equal_bounds_are_one_sentence_each() -> 
 
 def test_a_run_without_a_time_is_named_and_lacks_no_cost_model_before_its_plan() -> None:
     model = model_of(scenes.gpu_session())
-    run = replace(model.runs[2], done=None, samples=(), pass_times=None, relaxations=0, device_bytes=0)
+    run = replace(model.runs[2], done=None, samples=(), relaxations=0, device_bytes=0)
     assert figure(model, run)[0].empty == "run 2 has no time yet" and "cost model" not in roofline.missing(model, run, "")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -197,8 +196,7 @@ def _timed(series: SweepSeries, copies: bool) -> dict[float, tuple[Run, float]]:
             more = seconds - run.seconds
             passes = tuple(one + more for one in run.passes)
             done = replace(run.done, passes=passes, median=seconds) if run.done is not None else None
-            times = run.pass_times._replace(seconds=array("d", passes)) if run.pass_times is not None else None
-            by_amount[n] = replace(run, done=done, pass_times=times), seconds
+            by_amount[n] = replace(run, done=done), seconds
     return by_amount
 
 

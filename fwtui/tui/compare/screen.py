@@ -251,9 +251,7 @@ class CompareScreen(Frame):
 
     def action_race(self) -> None:
         if self.pair is not None:
-            both = (self.pair.entrant, self.pair.baseline)
-            race = RaceScreen(*(one._replace(run=self.view.whole(one.run)) for one in both))
-            self.open_dialog(race, opener="compare.race")
+            self.open_dialog(RaceScreen(self.pair.entrant, self.pair.baseline), opener="compare.race")
 
     def begun(self) -> None:
         super().begun()

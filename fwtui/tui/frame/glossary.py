@@ -57,7 +57,7 @@ GLOSSARY = (
     ("noisy", "other processes used cores that the timed repetitions needed"),
     ("NOT COMPARED", "the runs did different work, or a time does not count; no ratio is formed"),
     ("not timed", "setup, copies and verification: outside the timed repetitions (Run)"),
-    ("old runs", f"the last {WHOLE_RUNS:,} runs are complete in memory; details of older ones are read from the recording"),
+    ("old runs", f"the last {WHOLE_RUNS:,} runs are complete in memory; details of older ones are only in the recording"),
     ("panel, panels", "phase 2 of a round: the tiles in the row and the column of the pivot, singly dependent (Katz-Kider)"),
     ("PC samples", "instruction and state of warps at regular intervals (CUPTI); 74 % of the samples is about 74 % of the time"),
     ("peak rate, % of peak", "relaxations/s of the fastest min-plus instructions from registers ({key[limits]} measures it)"),

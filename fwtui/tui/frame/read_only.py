@@ -10,7 +10,6 @@ from fwtui.live.samplers import OFF
 from fwtui.sessions.autosave import Keeper
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream.model import Model
-from fwtui.stream.run import Run
 from fwtui.tui.actions import READ_ONLY
 
 PLACES = ("learn", "sessions")  # the screens that show something without runs
@@ -36,9 +35,6 @@ class NoEngine:
     def stop_recording(self, reason: str = "closed") -> None: ...
 
     def close(self, reason: str = "closed") -> None: ...
-
-    def whole(self, run: Run) -> Run:
-        return run
 
     def _refuse(self, *arguments: Any, **named: Any) -> NoReturn:
         raise Refused(READ_ONLY)

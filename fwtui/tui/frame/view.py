@@ -46,7 +46,6 @@ class LiveSession(RunSession, Protocol):
     @property
     def samples(self) -> str: ...
     def answer(self, run: int) -> None: ...
-    def whole(self, run: Run) -> Run: ...
     def measure_limits(self, device: DeviceId) -> None: ...
     def name(self, title: str) -> Path: ...
     def go_on(self, session: ContinuedSession) -> None: ...
@@ -82,7 +81,6 @@ class View:
     answered: int | None = None  # number of the marker whose answer is shown
     guesses: dict[int, float | str] = field(default_factory=dict)  # marker number -> guess: a number, or the key of a choice
     lesson: str = ""  # number or name of the first step of the course
-    _whole: tuple[Run, Run] | None = None  # an old run, without and with its details
     own_files: tuple[str, ...] = ()  # chosen user kernel files, the last one first
     step: str = ""  # name of the last open step of the course
     limits_device: DeviceId | None = None  # the device whose peak rates are being measured
@@ -124,16 +122,8 @@ class View:
     def run(self) -> Run | None:
         """The run to show."""
         if self.selected is not None and self.selected in self.model.runs:
-            return self.whole(self.model.runs[self.selected])
+            return self.model.runs[self.selected]
         return self.model.run
-
-    def whole(self, run: Run) -> Run:
-        """Return the run with all its details; those of an old run in a long session are read from the recording."""
-        if self.source is None or run.pass_times is None:
-            return run
-        if self._whole is None or self._whole[0] is not run:
-            self._whole = run, self.source.whole(run)
-        return self._whole[1]
 
     @property
     def has_gpu(self) -> bool:

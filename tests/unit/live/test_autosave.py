@@ -19,7 +19,6 @@ from fwtui.sessions.folders import kept_folder, own_folder
 from fwtui.sessions.library import find, resolve
 from fwtui.sessions.reader import load
 from fwtui.stream import events
-from fwtui.stream.model import Model, ModelLimits
 
 
 @pytest.fixture(autouse=True)
@@ -52,32 +51,6 @@ def run(live: Live, number: int, end: str = "done") -> None:
         live.emit(events.Fault(t=live.now, run=number, source="worker", code="died", message="it died"))
     elif end:
         live.emit(events.RunDone(t=live.now, run=number, outcome=end, median=0.1, count=1))
-
-
-@pytest.mark.parametrize(("mid_session", "end"), [(False, "done"), (True, "done"), (False, "fault")])
-def test_an_old_run_is_read_from_the_recording(begin: Callable[[], Live], tmp_path: Path, mid_session: bool, end: str) -> None:
-    live = begin()
-    few = Model(live=True, limits=ModelLimits(whole_runs=1))
-    few.adopt(live.model)
-    live.model = few
-    if mid_session:
-        live.keeper = None
-        time.sleep(0.01)
-        live.record(path=tmp_path / "late.fwt.jsonl")
-    for number in (1, 2, 3):
-        run(live, number, end)
-    old = live.model.runs[1]
-    assert old.pass_times is not None and not old.samples
-    whole = live.whole(old)
-    assert whole.pass_times is None and len(whole.samples) == 1 and whole.passes == old.passes
-    assert whole.clean_window == pytest.approx(old.clean_window), "on the clock of the session"
-    assert live.whole(live.model.runs[3]) is live.model.runs[3]
-    live.stop_recording()
-    assert live.whole(old) == whole, "also once it has ended"
-    recorder = live.keeper or live.ended
-    assert recorder is not None
-    recorder.path.unlink()
-    assert live.whole(old) is old
 
 
 def killed(live: Live) -> Path:
