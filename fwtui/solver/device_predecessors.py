@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from fwtui.engine.engine import Engine
-from fwtui.graphs import GRID
 from fwtui.graphs.bounds import exact_below, far_of
 from fwtui.graphs.graph import EdgeFacts
 from fwtui.solver.call import Clock
@@ -17,31 +16,24 @@ from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.paths.predecessors import Search, Terms, sources_for
 from fwtui_kernels.plan import FLOATS, NO_EDGE
 
-_ROUNDED_BITS = 21  # bits of a length if sums were rounded: the rest of a key selects one of 256 vertices
-
 
 def terms_of(facts: EdgeFacts, dtype: str, largest: float) -> Terms | None:
-    """Return the scale and limits of a search, for distances up to the absolute value `largest`.
+    """Return the terms of a search, for distances up to the absolute value `largest`.
 
-    None if lengths are too large, or if sums with negative weights were rounded.
+    None if sums with negative weights were rounded.
     """
-    negative = not facts.nonnegative
-    if dtype in FLOATS and not largest < exact_below(facts, dtype):
-        if negative or not 0 < largest < np.inf:
-            return None
-        scale = 2.0 ** (_ROUNDED_BITS - np.ceil(np.log2(largest)))
-        if not 0 < np.float32(scale) < np.inf:
-            return None
-        return Terms(facts.n, float(scale), largest, np.inf, np.inf, False, share_of(facts.n, dtype))
-    scale = 1 if facts.integer else GRID
-    terms = Terms(facts.n, scale, largest, far_of(facts, dtype), NO_EDGE[dtype], negative)
-    return terms if terms.shift() is not None else None
+    is_rounded = dtype in FLOATS and not largest < exact_below(facts, dtype)
+    if is_rounded and not facts.nonnegative:
+        return None
+    slack = share_of(facts.n, dtype) if is_rounded else 0
+    return Terms(facts.n, largest, far_of(facts, dtype), NO_EDGE[dtype], not facts.nonnegative, slack)
 
 
 def found_on_device(
     distances: Any, weights: Any, facts: EdgeFacts, largest: float, engine: Engine, keep_on_device: bool, clock: Clock
 ) -> TracedPredecessors | None:
-    """Return all predecessors, and the sources for which rounding hid some; None if lengths are too large or memory is short.
+    """Return all predecessors, and the sources for which rounding hid some; None if sums with negative weights were
+    rounded or memory is short.
 
     `keep_on_device`: as a device array, else as a host array.
 
@@ -51,7 +43,7 @@ def found_on_device(
     room = free_on_device(engine, 0) - (4 * facts.n**2 if keep_on_device else 0)
     if terms is None or sources_for(facts.n, room) is None:
         return None
-    search = Search(distances, weights, terms, engine.target.cc, engine.stream)
+    search = Search(distances, weights, terms, engine.stream)
     sources = sources_for(facts.n, room - search.list_bytes)
     if sources is None:
         return None

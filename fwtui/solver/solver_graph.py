@@ -71,7 +71,7 @@ class SolverGraph(ABC):
             if weights is not None:
                 from fwtui_kernels.paths.predecessors import compile_search  # imports numba
 
-                compile_search(dtype, dtype in FLOATS and not self.facts.exact_sums, engine.target.cc, engine.stream)
+                compile_search(dtype, engine.stream)
                 clock.lap("compile")
             side = self.at(program.home)
             side.load(program, buffers, clock)

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 from path_checks import by_scipy, check_paths, random_matrix, sparse
-from pretending import Pretend
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import johnson
 
@@ -22,7 +21,6 @@ from fwtui.solver.call import Call
 from fwtui.solver.driver import answer
 from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.paths import Paths
-from fwtui_kernels.paths import predecessors
 from fwtui_kernels.plan import ITEMSIZE
 
 pytestmark = pytest.mark.gpu
@@ -114,10 +112,8 @@ def on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Paths, "predecessors", lambda *given: pytest.fail("they were found on the host"))
 
 
-@pytest.mark.parametrize("few", [0, predecessors.FEW, 1])
-def test_all_paths_of_random_graphs(engine: Any, on_the_gpu: None, pretend: Pretend, few: float) -> None:
+def test_all_paths_of_random_graphs(engine: Any, on_the_gpu: None) -> None:
     """The graphs have zero weights, ties and negative weights, of every type, with sizes around multiples of a block."""
-    pretend.limits(predecessors, FEW=few)
     rng = np.random.default_rng(2)
     for seed, n in enumerate((1, 2, 127, 128, 129, 300, 511, 640, 700, 1000, *rng.integers(2, 400, 50).tolist())):
         density = float(rng.choice([2 / n, 0.1, 0.5, 1]))

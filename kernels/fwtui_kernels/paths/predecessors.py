@@ -1,25 +1,12 @@
 """Predecessors of all pairs on the GPU, from distances and weights.
 
-The predecessor of j on a shortest path from i is a v with d(i, v) + w(v, j) = d(i, j). The search is an argmin version of the
-min-plus product of products.py: distances times the arcs that can come last. One word holds a length and its vertex, so that the
-inner loop still takes one instruction per relaxation:
+The predecessor of j on a shortest path from i is a v with d(i, v) + w(v, j) = d(i, j). Only an arc that is a shortest path
+itself can come last, in most graphs a small part of all arcs (last_arcs.py). These arcs into each j are listed by ascending v.
+They are tested one by one in the transposed distances, so that 32 threads test 128 sources at once: loads of v are coalesced,
+and values of j stay in registers. Without rounding a cell is done with the first v that fits, else the v with the least sum
+wins. Weak arcs, those of length 0, follow in a second step, `spread`.
 
-    to[v, i]      d(i, v) * 2^shift                        transposed, as in the other products
-    middle[v, j]  w(v, j) * 2^shift + v mod 2^shift        infinite, unless the arc (v, j) is strong (short_arcs.py)
-    best[i, j]    the minimum: a length in the upper bits, its v in the lower bits
-
-An *epoch* is 2^shift vertices v. At its end, and at some points before, each cell whose upper bits equal its distance stores its
-v. A block ends as soon as all its cells have one. A list per block of columns names the rows v with an arc into these columns; no
-other rows are loaded. Cells that no strong arc reaches are left to short_arcs.spread.
-
-If lengths are short, a word holds two 16-bit keys, as it holds two int16 distances in products.py.
-
-If sums of weights were rounded, lengths are distances rounded to 21 bits, and of all v within the rounding error the one with the
-smallest floating-point sum wins. Cells that remain undecided, mostly distances that are short relative to the longest one, are
-tested one by one, with up to n arcs each.
-
-Time: at most n^3 relaxations at the rate of the third phase, about the time of the search for distances. If few arcs can come
-last, as in most graphs, and no sums were rounded, each arc is tested separately instead (few_arcs.py).
+Time: at most n^2 comparisons per listed arc into a vertex. Each comparison reads a cell, mostly from a cache.
 """
 
 from __future__ import annotations
@@ -31,82 +18,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwtui_kernels.compiled import SIMULATED
 from fwtui_kernels.compiled.device import cuda, host_copy
-from fwtui_kernels.forms import HOPPER, form_of
-from fwtui_kernels.parts.tuning import Product
-from fwtui_kernels.paths import few_arcs
-from fwtui_kernels.paths.short_arcs import EDGE, ROUNDINGS, TAIL, THREADS, functions
-from fwtui_kernels.paths.trace import trace_of
-from fwtui_kernels.plan import Shape
+from fwtui_kernels.paths.last_arcs import CHUNK, COLUMNS, EDGE, SOURCES, THREADS, functions
+from fwtui_kernels.plan import FLOATS
 
-MIN_SHIFT, MAX_SHIFT = 4, 20  # an epoch is at least one slab
-BLOCK = 128  # rows and columns of a block, in cells
-SOURCES = 1 << 14  # maximum rows of one search
-FEW = 1 / 16  # maximum share of cells with arcs that can come last, for few_arcs; half of it with two lanes
-
-
-class Way(NamedTuple):
-    """The packing of keys into words, and the division of the product. A key has all bits set if there is no arc or path.
-
-    The sum of two such keys does not overflow, and stays above all valid sums even with negative lengths.
-    """
-
-    lanes: int  # keys in a word
-    bits: int  # bits of a key
-    min_shift: int  # if fewer bits are left, checking the results takes longer than two lanes save
-    cut: Product
-    simulated: Product
-
-    @property
-    def none(self) -> int:
-        return (1 << self.bits) - 1
-
-    @property
-    def dtype(self) -> type:
-        return np.int16 if self.lanes == 2 else np.int32
-
-
-PAIRS = Way(2, 14, 7, Product(BLOCK, BLOCK // 2, 8, 8, 16), Product(16, 8, 4, 4, 8))
-SINGLE = Way(1, 30, MIN_SHIFT, Product(BLOCK, BLOCK, 8, 8, 16), Product(8, 8, 4, 4, 8))
+BLOCK = 128  # sources are searched in multiples of it
+MAX_SOURCES = 1 << 14  # sources of one search
+ROUNDINGS = 16  # slack of the first try, in half units in the last place
+STRONG, WEAK = np.int32(0), np.int32(1)
 
 
 class Terms(NamedTuple):
-    """The conversion of distances to integer lengths: `scale` times the distance. Distances of `far` or more mean no path."""
+    """The meaning of distances. Those of `far` or more mean no path, and weights of `no_edge` or more no arc."""
 
     n: int
-    scale: float
     largest: float  # absolute distance
     far: float
     no_edge: float
     negative: bool  # True if some weights are negative
     slack: float = 0  # the relative tolerance between a distance and its rounded sum
 
-    @property
-    def bar(self) -> int:
-        """Twice the slack of the longest distance as a length, plus the rounding error of lengths."""
-        return 2 * int(self.slack * self.largest * self.scale) + 4 if self.slack else 0
 
-    def shift(self, way: Way = SINGLE) -> int | None:
-        """Return the bits of a key that select the vertex; None if lengths leave too few."""
-        span = int(self.largest * self.scale) * (2 if self.negative else 1) + 2 + self.bar
-        shift = min(way.bits - span.bit_length(), MAX_SHIFT)
-        return shift if shift >= way.min_shift else None
-
-    def way(self, cc: tuple[int, int] | None) -> Way:
-        """Return PAIRS if lengths are short and the GPU relaxes two keys with one instruction, else SINGLE."""
-        pairs = not (self.negative or self.slack) and (cc is None or cc >= HOPPER) and self.shift(PAIRS) is not None
-        return PAIRS if pairs else SINGLE
-
-
-def padded(n: int, block: int = BLOCK) -> int:
-    """Round n up to whole blocks."""
-    return -(-n // block) * block
-
-
-def recorded(side: int, slab: int) -> int:
-    """Return the words of a list of `side` rows, with a tail after each slab."""
-    return side // slab * (slab + TAIL)
+def padded(sources: int, block: int = BLOCK) -> int:
+    """Round a number of sources up to whole blocks."""
+    return -(-sources // block) * block
 
 
 def device_bytes(n: int, sources: int) -> int:
@@ -114,17 +49,12 @@ def device_bytes(n: int, sources: int) -> int:
 
     Excludes the distances, the weights and `Search.list_bytes`.
     """
-    side = padded(n)
-    return (
-        4 * (side + 1) * side
-        + 4 * (side + 1 + n) * padded(sources)
-        + (4 * recorded(side, SINGLE.cut.slab) + side) * side // BLOCK
-    )
+    return (8 + 4) * n * padded(sources) + 8 * n * (ceil(n / CHUNK) + 5)
 
 
 def sources_for(n: int, free: float) -> int | None:
     """Return the number of sources at once that fit into that many bytes; None if not even one block fits."""
-    sources = min(padded(n), SOURCES)
+    sources = min(padded(n), MAX_SOURCES)
     while device_bytes(n, sources) > free:
         if sources <= BLOCK:
             return None
@@ -132,134 +62,106 @@ def sources_for(n: int, free: float) -> int | None:
     return sources
 
 
+class _Arcs:
+    """The strong or the weak arcs of a graph, listed by their target when they are first needed."""
+
+    def __init__(self, search: Search, weak: np.int32):
+        self._search, self._weak, n = search, weak, search.terms.n
+        self._counts = cuda.device_array((ceil(n / CHUNK), n), np.int32, stream=search.stream)
+        totals = cuda.device_array(n, np.int32, stream=search.stream)
+        self._by_chunks("count", self._counts)
+        search.functions.start[ceil(n / THREADS), THREADS, search.stream](self._counts, totals, np.int32(n))
+        self._ends = np.append(0, np.cumsum(host_copy(totals, search.stream), dtype=np.int64))
+        self._listed: tuple[Any, Any, Any] | None = None
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    @property
+    def lists(self) -> tuple[Any, Any, Any]:
+        """The arrays `first`, `others` and `lengths`."""
+        if self._listed is None:
+            search, size = self._search, max(1, len(self))
+            self._listed = (
+                cuda.to_device(self._ends, stream=search.stream),
+                cuda.device_array(size, np.int32, stream=search.stream),
+                cuda.device_array(size, search.weights.dtype, stream=search.stream),
+            )
+            self._by_chunks("gather", self._counts, *self._listed)
+            self._counts = None
+        return self._listed
+
+    def _by_chunks(self, name: str, *arrays: Any) -> None:
+        search, n = self._search, self._search.terms.n
+        getattr(search.functions, name)[(ceil(n / THREADS), ceil(n / CHUNK)), THREADS, search.stream](
+            *(search.distance, search.weights, search.low, *arrays),
+            *(np.int32(n), search.no_edge, search.slack, search.bar, self._weak),
+        )
+
+
 class Search:
     """The search for predecessors of one graph, some sources at a time.
 
     `distance` and `weights` are row-major device arrays of n x n cells or more, of one data type. Every weight that is a shortest
-    path equals its distance. `few` forces or forbids few_arcs; None decides by the number of arcs. Raises ValueError if lengths
-    leave no bits for a vertex.
+    path equals its distance.
     """
 
-    def __init__(
-        self, distance: Any, weights: Any, terms: Terms, cc: tuple[int, int] | None, stream: Any, few: bool | None = None
-    ):
-        way = terms.way(cc)
-        shift = terms.shift(way)
-        if shift is None:
-            raise ValueError(f"lengths up to {terms.largest * terms.scale:g} leave no bits for a vertex in a word")
-        self._cut = cut = way.simulated if SIMULATED else way.cut
-        rounded = terms.slack > 0
-        self._functions = functions(cut.high, cut.slab, rounded)
-        form = form_of(Shape(terms.n, dtype="int16" if way.lanes == 2 else "int32"), cc)
-        self._trace = trace_of(cut, form, way.none, rounded)
-        self._distance, self._weights, self._stream = distance, weights, stream
+    def __init__(self, distance: Any, weights: Any, terms: Terms, stream: Any):
+        self.distance, self.weights, self.terms, self.stream = distance, weights, terms, stream
+        self.functions = functions(np.dtype(distance.dtype).name)
         number = np.dtype(distance.dtype).type
-        self._n, self._scale, self._shift = np.int32(terms.n), (np.float32 if rounded else np.int32)(terms.scale), np.int32(shift)
-        self._far, self._no_edge = number(terms.far), number(terms.no_edge)
-        self._slack, self._bar, self._rounded = number(terms.slack), np.int32(terms.bar), rounded
-        tight = number(ROUNDINGS * np.finfo(number).epsneg) if rounded else self._slack
-        self._slacks = (tight, max(tight, self._slack)) if rounded else (self._slack,)
-        self._none, self._twice = np.int32(way.none), np.int32(0x10001 if way.lanes == 2 else 1)
-        side = self._side = padded(terms.n, cut.high)
-        blocks = side // cut.high
-        self._low = cuda.to_device(np.zeros(side, np.int32), stream=stream)
+        self.far, self.no_edge, self.slack = number(terms.far), number(terms.no_edge), number(terms.slack)
+        # twice the slack of the longest distance, so that a strong arc always leads to a longer distance
+        self.bar = np.float64(2 * terms.slack * terms.largest)
+        tight = number(ROUNDINGS * np.finfo(number).epsneg) if terms.slack else self.slack
+        # the second try, with the full slack, finds paths whose sums were rounded differently
+        self._slacks = (tight, max(tight, self.slack)) if terms.slack else (self.slack,)
+        self.low = cuda.to_device(np.zeros(terms.n), stream=stream)
         if terms.negative:
-            self._by_rows("lowest", terms.n)(distance, self._low, self._n, self._scale, self._far)
-        self._keys = cuda.device_array((side + 1, side), way.dtype, stream=stream)
-        marks = cuda.to_device(np.zeros((blocks, side), np.uint8), stream=stream)
-        weak = cuda.to_device(np.zeros(side, np.int32), stream=stream)
-        self._by_rows("sift", side + 1)(
-            *(distance, weights, self._low, self._keys, marks, weak),
-            *(self._n, self._scale, self._shift, self._none, self._no_edge, self._slack, self._bar),
-        )
-        # weak arcs into j will be others[ends[j] : ends[j + 1]]
-        self._ends = few_arcs.ends_of(host_copy(weak, self._stream))
-        self._weak: list[Any] | None = None
-        self._few: list[Any] | None = None
-        self._few_ends: np.ndarray | None = None
-        if not rounded and few is not False:
-            counts = cuda.to_device(np.zeros(terms.n, np.int32), stream=stream)
-            few_arcs.count[terms.n, THREADS, stream](self._keys, counts, self._n, self._none)
-            ends = few_arcs.ends_of(host_copy(counts, self._stream))
-            if few or ends[-1] <= FEW / way.lanes * terms.n**2:
-                self._few_ends = ends
-        if self._few_ends is None:
-            self._lists = cuda.device_array((blocks, recorded(side, cut.slab)), np.int32, stream=stream)
-            self._lengths = cuda.device_array(blocks, np.int32, stream=stream)
-            self._by_rows("enlist", blocks)(marks, self._lists, self._lengths, self._shift)
+            self._by_rows("lowest", terms.n)(distance, self.low, np.int32(terms.n), self.far)
+        self._strong, self._weak = _Arcs(self, STRONG), _Arcs(self, WEAK)
         self._turned: Any = None
         self._unfound = cuda.to_device(np.zeros(terms.n, np.uint8), stream=stream)
 
     @property
     def list_bytes(self) -> int:
-        """The bytes of the lists of arcs on the device after the first `find`: from zero to 4 bytes per cell."""
-        few = 0 if self._few_ends is None else 2 * int(self._few_ends[-1])
-        return (int(self._ends[-1]) + few) * np.dtype(np.int32).itemsize
+        """The bytes of the lists of arcs on the device after the first `find`."""
+        return (len(self._strong) + len(self._weak)) * (4 + self.weights.dtype.itemsize)
 
     def find(self, source: int, before: Any) -> None:
         """Fill `before`, a device array (sources, n) of int32, for the sources from `source` on; -9999 means no predecessor."""
-        rows, cut = before.shape[0], self._cut
-        if self._weak is None and self._ends[-1]:
-            arrays = (self._distance, self._weights, self._low)
-            terms = (self._n, self._scale, self._no_edge, self._slack, self._bar)
-            self._weak = self._listed(self._ends, 1, self._functions.weak_arcs, arrays, terms)
-        if self._few is None and self._few_ends is not None:
-            terms = (self._n, self._shift, self._none, self._twice)
-            self._few = self._listed(self._few_ends, 2, few_arcs.gather, (self._keys,), terms)
-            self._keys = None
-        wide = padded(rows, cut.high)
+        rows, n, first = before.shape[0], np.int32(self.terms.n), np.int32(source)
+        wide = padded(rows, EDGE)
         if self._turned is None or self._turned.shape[1] != wide:
             self._turned = None  # freed first, because two may not fit
-            self._turned = cuda.device_array((self._side + 1, wide), np.int32, stream=self._stream)
-        first = np.int32(source)
-        self._functions.turn[(ceil(wide / EDGE), ceil((self._side + 1) / EDGE)), EDGE * EDGE // 4, self._stream](
-            *(self._distance, first, self._turned, self._n, self._scale, self._shift, self._none, self._twice, self._far)
+            self._turned = cuda.device_array((self.terms.n, wide), self.distance.dtype, stream=self.stream)
+        self.functions.turn[(wide // EDGE, ceil(self.terms.n / EDGE)), EDGE * EDGE // 4, self.stream](
+            self.distance, first, self._turned, n, self.far, self.no_edge
         )
-        self._by_rows("begin", rows)(self._distance, self._weights, before, first, self._n, self._no_edge)
-        if self._few is not None:
-            grid = (ceil(int(self._n) / few_arcs.COLUMNS), ceil(wide / few_arcs.SOURCES))
-            few_arcs.follow[grid, THREADS, self._stream](
-                *(self._turned, *self._few, before), *(first, self._n, np.int32(self._none * self._twice))
-            )
-        else:
-            self._trace[(self._side // cut.high, wide // cut.high), cut.threads, self._stream](
-                *(self._turned, self._keys, self._lists, self._lengths, self._distance, self._weights, before),
-                *(first, self._n, self._scale, self._shift, self._far, self._bar),
-            )
-        # the second try, with the full slack, finds paths whose sums were rounded differently
+        self._by_rows("begin", rows)(self.distance, self.weights, before, first, n, self.no_edge)
         for slack in self._slacks:
-            if self._rounded:
-                self._by_rows("settle", rows)(
-                    *(self._distance, self._weights, self._keys, before, first, self._n, self._none, self._far, slack)
+            if len(self._strong):
+                grid = (ceil(self.terms.n / COLUMNS), ceil(wide / SOURCES))
+                self.functions.follow[grid, THREADS, self.stream](
+                    self._turned, *self._strong.lists, before, first, n, self.no_edge, slack
                 )
-            if self._weak is not None:
-                self._by_rows("spread", rows)(self._distance, before, first, *self._weak, self._n, self._scale, self._far, slack)
-        if self._rounded:
-            self._by_rows("unfound", rows)(self._distance, before, first, self._n, self._far, self._unfound)
+            if len(self._weak):
+                self._by_rows("spread", rows)(self.distance, *self._weak.lists, before, first, n, self.far, slack)
+        if self.terms.slack:
+            self._by_rows("unfound", rows)(self.distance, before, first, n, self.far, self._unfound)
 
     def unfound(self) -> np.ndarray:
         """Return the searched sources with a path that rounding hides."""
-        return np.nonzero(host_copy(self._unfound, self._stream))[0]
+        return np.nonzero(host_copy(self._unfound, self.stream))[0]
 
     def _by_rows(self, name: str, rows: int) -> Callable[..., None]:
-        return getattr(self._functions, name)[rows, THREADS, self._stream]
-
-    def _listed(
-        self, ends: np.ndarray, arrays: int, function: Any, matrices: tuple[Any, ...], terms: tuple[Any, ...]
-    ) -> list[Any]:
-        """Run a function that writes that many lists of arcs; return the start of each vertex's arcs, and the lists."""
-        first = cuda.to_device(ends, stream=self._stream)
-        lists = [cuda.device_array(max(1, int(ends[-1])), np.int32, stream=self._stream) for _ in range(arrays)]
-        counts = cuda.to_device(np.zeros(len(ends) - 1, np.int32), stream=self._stream)
-        function[int(self._n), THREADS, self._stream](*matrices, first, counts, *lists, *terms)
-        return [first, *lists]
+        return getattr(self.functions, name)[rows, THREADS, self.stream]
 
 
 @cache
-def compile_search(dtype: str, rounded: bool, cc: tuple[int, int] | None, stream: Any) -> None:
-    """Compile everything that searches with that type launch, by searches on two vertices."""
-    # arcs of length 0, with and without negative weights, use every function
-    cells = cuda.to_device(np.zeros((2, 2), dtype), stream=stream)
-    for negative, few in ((False, False),) if rounded else ((True, True), (True, False), (False, True), (False, False)):
-        search = Search(cells, cells, Terms(2, 1, 1, 1, 1, negative, 0.5 if rounded else 0), cc, stream, few)
-        search.find(0, cuda.device_array((2, 2), np.int32, stream=stream))
+def compile_search(dtype: str, stream: Any) -> None:
+    """Compile everything that searches with that type launch, by a search on three vertices."""
+    # arcs of length 1 and 0, negative weights and rounding use every function
+    cells = cuda.to_device(np.array([[0, 1, 1], [1, 0, 0], [1, 0, 0]], dtype), stream=stream)
+    search = Search(cells, cells, Terms(3, 1, 2, 2, True, 0.25 if dtype in FLOATS else 0), stream)
+    search.find(0, cuda.device_array((3, 3), np.int32, stream=stream))

@@ -41,10 +41,10 @@ for n, low, kernel, scale in (
     assert stats.dtype == dtype and {"compile", "copy in", "kernels"} <= set(stats.seconds)
     assert told and told == sorted(told)
 assert found == [9], "the kernel with its own order of tiles alone"
-# arcs of length 0 are listed one by one, where there is room
+# arcs of length 0 are listed, each with its source and its int16 length, where there is room
 n = 12
 zeros = np.ma.array(np.zeros((n, n)))
-arcs = 4 * n * (n - 1)
+arcs = (4 + 2) * n * (n - 1)
 for free, sources in ((arcs, 128), (arcs - 1, None)):
     engine.free_bytes = lambda: costs.RESERVED_MEMORY + device_bytes(n, BLOCK) + free
     found.clear()
