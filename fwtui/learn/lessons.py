@@ -19,7 +19,6 @@ from fwtui.learn.questions import GuessChoice, QuestionAnswer, QuestionKind, num
 from fwtui.machine.device_choice import check_mpi
 from fwtui.sessions.folders import PACKED, SUFFIX, stem
 from fwtui.sessions.library import load_model
-from fwtui.stream.events import Ordered
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui_kernels import registry
@@ -197,7 +196,6 @@ class LocalAnswer(NamedTuple):
     n: int
     answer: QuestionAnswer | None
     reason: str = ""
-    ordered: Ordered | None = None  # the supernodes of a sparse kernel
 
 
 class Page(NamedTuple):
@@ -344,6 +342,6 @@ def _here(step: CourseStep, model: Model, runs: Sequence[Run | None], more: bool
             raise Refused(f"{run.title} computed incorrect distances")
         if run.simulated:
             raise Refused("all distances are correct; the simulator runs each GPU thread in Python, so it measures no time")
-        return LocalAnswer(run.n, step.kind.answer(ComparedRun(model, run), before), "", run.ordered)
+        return LocalAnswer(run.n, step.kind.answer(ComparedRun(model, run), before))
     except Refused as refusal:
         return LocalAnswer(run.n, None, str(refusal))

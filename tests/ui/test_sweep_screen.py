@@ -28,7 +28,7 @@ from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.charts.figure import sign
 from fwtui.tui.frame.dialogs import FormScreen
-from fwtui.tui.sweep.live_screen import DEFAULT_QUESTION, LiveSweepScreen, SweepDraft
+from fwtui.tui.sweep.live_screen import LiveSweepScreen, SweepDraft
 from fwtui.tui.sweep.map_and_curves import SHADES, DotPlot, HeatMap, HeatMapSubject, curve_numbers, figure, legend
 from fwtui.tui.sweep.screen import RecordedSweepScreen
 from fwtui_kernels import registry
@@ -347,14 +347,6 @@ def test_rows_of_a_sweep_are_what_differs(live: ScriptedLive) -> None:
     assert [row.name for row in squares.rows] == ["serial", "tiled-cpu · tile 16", "tiled-cpu · tile 32"]
     draft.toggle("serial")
     assert draft.text("kernel") == "tiled-cpu"
-    draft.set("question", "density")
-    assert (draft.text("kernel"), draft.text("n")) == ("sparse-cpu,tiled-cpu", "2048")
-    assert {cell.experiment.density for cell in draft.grid().order if cell.experiment} >= {0.00012, 0.008}
-    draft.set("question", DEFAULT_QUESTION)
-    assert draft.text("n") == "64..512" and draft.text("density") == "0.3"
-    draft.take(Experiment(kernel="auto"))
-    draft.set("question", "kind")
-    assert (draft.text("kernel"), draft.text("kind")) == ("sparse-cpu,tiled-cpu", "all")
 
 
 def test_a_kernel_file_in_the_form_is_checked_after_it_is_loaded(live: ScriptedLive, tmp_path: Path) -> None:

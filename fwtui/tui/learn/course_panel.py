@@ -11,17 +11,14 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from fwtui.analysis.sparsity import tree
 from fwtui.common import units
 from fwtui.common.text import truncate
 from fwtui.learn.course import MAX_COLUMNS, TERM
 from fwtui.learn.lessons import Page, describe_recorded
-from fwtui.stream.events import Ordered
 from fwtui.tui.widgets.run_text import numbers_lines, parts_lines
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, line
 
 MAX_GUESS = 20  # characters
-ROWS_WITH_TREE = 30  # rows of the screen from which a tree and the question have room
 
 
 class Lesson(NamedTuple):
@@ -43,8 +40,6 @@ class CourseText(TextPanel["Lesson | None"]):
         rows += [*line((describe_recorded(page.cited) if page.cited is not None else "", MUTED)).wrap(width), line("")]
         for part in page.text:
             rows += _termed(part).wrap(width) if part else [line("")]
-        if page.answer is not None or self.app.size.height >= ROWS_WITH_TREE:  # the question must be visible at once
-            rows += _tree(page.cited.run.ordered if page.cited is not None else None, width)
         rows += [line(""), *line(("? ", f"{STRONG} $text-primary"), (page.ask, STRONG)).wrap(width)]
         if page.answer is None:
             rows += [line((f"  {number} ", "$text-primary"), c.text) for number, c in enumerate(page.choices, 1)]
@@ -155,12 +150,4 @@ def _here(page: Page, width: int) -> list[Content]:
     sentence = here.answer.text if here.answer is not None and page.answer is not None else here.reason
     if not sentence:
         sentence = "done; guess to see it next to the recorded run"
-    return [*line((f"here, n {here.n}: ", MUTED), sentence).wrap(width), *_tree(here.ordered, width)]
-
-
-def _tree(ordered: Ordered | None, width: int) -> list[Content]:
-    """Return the elimination tree of a run of a sparse kernel."""
-    rows = tree(ordered, width) if ordered is not None else []
-    if not rows:
-        return []
-    return [line(""), *(line((row, "$text-primary")) for row in rows[:-1]), line((rows[-1], MUTED))]
+    return [*line((f"here, n {here.n}: ", MUTED), sentence).wrap(width)]

@@ -12,7 +12,6 @@ from textual.app import ComposeResult
 
 from fwtui.campaigns.sweep.axis import ALL, DEVICES, SweepAxis, names, read_axis, value
 from fwtui.campaigns.sweep.grid import Grid, Settle
-from fwtui.campaigns.sweep.question import QUESTIONS
 from fwtui.campaigns.sweep.running import MAX_WITHIN, MIN_WITHIN, PASSES_SECONDS, Sweep
 from fwtui.common import units
 from fwtui.common.errors import Refused
@@ -33,9 +32,7 @@ from fwtui.tui.widgets.draft import MAIN, OPTION, Draft, FormRow, loaded_kernel
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Kernel
 
-WITHIN, QUESTION = "within", "question"
-DEFAULT_QUESTION = "n"  # the default question: how does time grow with n?
-NO_AXES = (QUESTION, WITHIN)
+WITHIN = "within"
 DEFAULT_WITHIN = "120"
 DEFAULT_SIZES = {"cpu": "64..512", "cuda": "256..4096", "any": "64..512"}
 # axes that only some kernels have
@@ -44,9 +41,6 @@ OPEN = "each kernel's own"
 HELP = {
     "n": "sizes: 256,512 or 256..4096 (doubling) or 256..4096+256",
     DEVICES: "numbers of devices that share one graph, like 1,2,4: the first GPUs, or processes on CPUs",
-    QUESTION: " ".join(
-        ("fills in the fields below; n: how does time grow with n?", *(f"{name}: {one.text}" for name, one in QUESTIONS.items()))
-    ),
     WITHIN: "seconds for all runs together; runs that do not fit are skipped",
 }
 
@@ -64,16 +58,13 @@ class SweepDraft(Draft):
         self._offered = offered
         self._texts: dict[str, str] = {}
         self.take(experiment)
-        choices = {QUESTION: (DEFAULT_QUESTION, *QUESTIONS)}
-        self._texts |= {name: text for name, text in texts.items() if name not in choices or text in choices[name]}
-        self._question = self._texts.pop(QUESTION, DEFAULT_QUESTION)
+        self._texts |= texts
 
     def take(self, experiment: Experiment) -> None:
         """Sweep sizes and tiles around this experiment, on generated graphs; what the kernel chooses itself stays open.
 
         Raises Refused.
         """
-        self._experiment, self._question = experiment, DEFAULT_QUESTION
         kernel = loaded_kernel(experiment)
         plain = changed(experiment, code="", tile=0, options={}, launch="", devices="", file="", auto="")
         self.base = changed(plain, budget=PASSES_SECONDS, repeats=0)
@@ -109,7 +100,7 @@ class SweepDraft(Draft):
             return (kernel_named(self.base.kernel),)
 
     def rows(self) -> tuple[FormRow, ...]:
-        """Return a row for every axis of the kernels, the question and the time."""
+        """Return a row for every axis of the kernels, and the time."""
         kernels = self.kernels
         offered = {o.name for kernel in kernels for o in kernel.options}
         options = {o.name: o.help for kernel in known_kernels().values() for o in kernel.options}
@@ -128,23 +119,15 @@ class SweepDraft(Draft):
             changed = text not in ("", value(Experiment(), name))
             rows.append(FormRow(key, title, helps[name], text, None, there, hint, more=not main, changed=changed))
         rows.sort(key=lambda row: MAIN.index(row.key) if row.key in MAIN else len(MAIN))
-        question = FormRow(QUESTION, "Question", HELP[QUESTION], self._question, (DEFAULT_QUESTION, *QUESTIONS))
-        return (question, *rows, FormRow(WITHIN, "Budget, s", HELP[WITHIN], self._texts[WITHIN], None))
+        return (*rows, FormRow(WITHIN, "Budget, s", HELP[WITHIN], self._texts[WITHIN], None))
 
     def texts(self) -> dict[str, str]:
         """Return the texts to save. User kernels are named by their files, because their names exist only after loading."""
         kernels = ",".join(path_of(word.strip()) or word for word in self._texts["kernel"].split(","))
-        return {**self._texts, "kernel": kernels, QUESTION: self._question}
+        return {**self._texts, "kernel": kernels}
 
     def set(self, key: str, text: str) -> None:
-        if key == QUESTION:
-            self.take(self._experiment)
-            self._question = text
-            if text in QUESTIONS:
-                on_gpu = kernel_named(self.base.kernel).backend == "cuda"  # the backend of `auto` is "any"
-                self._texts |= QUESTIONS[text].texts["cuda" if on_gpu else "cpu"]
-        else:
-            self._texts[key.removeprefix(OPTION)] = text
+        self._texts[key.removeprefix(OPTION)] = text
         self.last = key
 
     def misread(self) -> dict[str, str]:
@@ -153,7 +136,7 @@ class SweepDraft(Draft):
             try:
                 if row.key == WITHIN:
                     self.within()
-                elif row.key not in NO_AXES and row.shown and row.text.strip() and not (row.key == "kernel" and self.files):
+                elif row.key != WITHIN and row.shown and row.text.strip() and not (row.key == "kernel" and self.files):
                     self._axis(row)
             except Refused as refusal:
                 errors[row.key] = str(refusal)
@@ -175,7 +158,7 @@ class SweepDraft(Draft):
         for sentence in self.misread().values():
             raise Refused(sentence)
         rows = [row for row in self.rows() if row.shown and row.text.strip()]
-        axes = [self._axis(row) for row in rows if row.key not in NO_AXES]
+        axes = [self._axis(row) for row in rows if row.key != WITHIN]
         if all(len(axis.values) < 2 for axis in axes):
             raise Refused("nothing varies; pass several values of an option, such as n 256..4096")
         return Grid(self.base, axes, self._settled())
@@ -186,7 +169,7 @@ class SweepDraft(Draft):
 
     def summary(self) -> str:
         """Describe the axes in a line: n 64..512 · tile all."""
-        fields = [(row.title.lower(), row.text) for row in self.rows() if row.shown and row.key not in ("kernel", *NO_AXES)]
+        fields = [(row.title.lower(), row.text) for row in self.rows() if row.shown and row.key not in ("kernel", WITHIN)]
         varied = [f"{title} {text}" for title, text in fields if text == ALL or "," in text or ".." in text]
         return " · ".join([self._texts["kernel"], *varied, f"budget {self._texts[WITHIN]} s"])
 

@@ -7,12 +7,8 @@ from builders import run_started
 from msgspec.structs import replace
 
 from fwtui.analysis.plan_frames import PlanFrames, Scene, frames_of, raced_scene, scene, slow_scene
-from fwtui.analysis.sparsity import tree
 from fwtui.experiment.experiment import Experiment, settle
-from fwtui.sessions.folders import shipped_folder
-from fwtui.sessions.library import load_model
 from fwtui.stream import events
-from fwtui.stream.events import Ordered
 from fwtui.stream.run import Run, started
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Kernel, Rect, Shape
@@ -184,21 +180,3 @@ def test_a_race_shows_steps_if_they_are_slow_and_rounds_otherwise() -> None:
     quick = raced_scene(film, run, 0.5, 1.0)
     assert quick.captions[1] == "round 5 of 8" and quick.targets == film.heaviest(film.relaxations // 2).targets
     assert raced_scene(film, run, 1.0, 8.0) == Scene(256, ("finished",), filled=1.0)
-
-
-def test_separators_are_drawn_above_their_halves() -> None:
-    drawn = tree(Ordered(t=0.0, run=1, sizes=(12, 8, 30, 7, 9), parents=(2, 2, -1, 4, -1)), 72)
-    assert drawn == [" 30", " ┌┴─┐", "12  8", "the upper levels of 5 supernodes by size; 1 other tree without an edge to it"]
-    ordered = load_model(shipped_folder() / "h200-sparse-grid.fwt.jsonl.gz")[0].runs[2].ordered
-    assert ordered is not None
-    drawn = {width: tree(ordered, width) for width in (72, 20, 3)}
-    assert [len(rows) for rows in drawn.values()] == [6, 6, 2]
-    assert all(len(row) <= width for width, rows in drawn.items() for row in rows[:-1])
-    sizes = [int(word) for row in drawn[72][:-1:2] for word in row.split()]
-    assert sizes[0] == ordered.sizes[ordered.parents.index(-1)] == 128 and len(sizes) == 7
-
-
-@pytest.mark.parametrize("parents", [(0, 5, 3, 7), (3,) * 4095 + (-1,), (*range(1, 4096), -1)])
-def test_a_forged_or_odd_tree_is_drawn_as_well(parents: tuple[int, ...]) -> None:
-    assert 2 <= len(tree(Ordered(t=0.0, run=1, sizes=(1,) * len(parents), parents=parents), 72)) <= 8
-    assert tree(Ordered(t=0.0, run=1), 72) == []
