@@ -56,10 +56,8 @@ def run(
     record: bool | str | os.PathLike[str] = False,
     title: str | None = None,
     telemetry_hz: float | None = None,
-    record_hz: float | None = None,
     record_source: bool = False,
     samples: str | None = None,
-    identify: bool = False,
     **kernel_options: int | str,
 ) -> Session:
     """Run experiments, one after the other, and return their session; `budget` is in seconds, `telemetry_hz` in hertz."""

@@ -18,7 +18,6 @@ from fwtui.stream import events
 from fwtui.stream.requests import SaveRequest
 from fwtui_kernels import registry
 
-RECORDED_HZ = 1.0  # telemetry samples
 QUICK_SECONDS = 50.0  # for all runs of a paper with --quick
 REPETITIONS = ((0.01, 20), (0.3, 5), (1.0, 3), (inf, 2))  # (expected seconds of one repetition, number of repetitions)
 MAX_WRITING_SECONDS = 120.0  # time limit for writing a graph file
@@ -38,7 +37,7 @@ class Reproduction:
     def record(self) -> None:
         """Record until close() unless something records already. Raises Refused if the recording cannot begin."""
         if self._live.recorder is None:
-            self._records = self._live.record(title=self.title, hz=RECORDED_HZ) is not None
+            self._records = self._live.record(title=self.title) is not None
 
     def tick(self) -> bool:
         """Start the next experiment if the session is free, without blocking; return False after the last one."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fwtui.campaigns.claims import PAPERS, RULE, Paper, evaluate, evidence_of, papers
 from fwtui.campaigns.evidence import Evidence
-from fwtui.campaigns.reproduction import RECORDED_HZ, Reproduction
+from fwtui.campaigns.reproduction import Reproduction
 from fwtui.commands.support.printing import add_json_option, folded, table
 from fwtui.commands.support.recording_options import add_recording_options, close_session, live_session, with_progress
 from fwtui.commands.support.stderr_reporter import print_message, session_exit_code
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = "evaluate a recorded session instead of running; claims about two GPUs compare it with the further sessions"
     parser.add_argument("--from", dest="sessions", nargs="+", metavar="SESSION", help=about)
     add_recording_options(parser)
-    parser.set_defaults(telemetry_hz=RECORDED_HZ)
+    parser.set_defaults(telemetry_hz=1.0)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -64,7 +64,7 @@ def _reproduce(args: argparse.Namespace, paper: Paper, is_only: bool) -> int:
         if args.record is not None:
             place = Path(args.record) if args.record else None  # a file, or a folder for all papers
             title = args.title or reproduction.title
-            live.record(None if is_only else place, place if is_only else None, title, args.record_hz or None)
+            live.record(None if is_only else place, place if is_only else None, title)
         with_progress(live)
         reproduction.runner.run()
         if args.counters:

@@ -142,7 +142,7 @@ def run_one(live: Live, experiment: Settled, args: argparse.Namespace, outlet: O
 def _outlet(live: Live, args: argparse.Namespace) -> Outlet:
     assert live.model.header is not None
     header = msgspec.structs.replace(live.model.header, title=sanitise(args.title))
-    outlet = Outlet(sys.stdout.fileno(), header, args.record_hz or None)
+    outlet = Outlet(sys.stdout.fileno(), header)
     live.sinks.append(outlet.write)
     return outlet
 

@@ -22,10 +22,10 @@ MAX_SECONDS = 1.0  # limit unless the user requested samples
 class Sampling(SupervisedEvents):
     """The sampler. Callers of hold() and follow() take its remaining events; `restart_if_due()` starts the next one."""
 
-    def __init__(self, start: StartChild, hz: float, gpu: DeviceId, identify: bool, clock: Callable[[], float] = time.monotonic):
+    def __init__(self, start: StartChild, hz: float, gpu: DeviceId, clock: Callable[[], float] = time.monotonic):
         super().__init__(self._start_sampler)
         self._start_child, self._clock = start, clock
-        self._arguments = ["--hz", f"{hz:g}", *(["--identify"] * identify)]
+        self._arguments = ["--hz", f"{hz:g}"]
         self._wanted = hz > 0
         self._held = False
         self._gpus: tuple[DeviceId, ...] = (gpu,)  # the followed GPUs

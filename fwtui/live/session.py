@@ -61,7 +61,6 @@ class Live:
         *,
         telemetry_hz: float = 10.0,
         device: str = "auto",
-        identify: bool = False,
         child: StartModule | None = None,
         job: StartJob = MpiJob,
         profile: Profile | None = None,
@@ -77,10 +76,9 @@ class Live:
         self.worker = SupervisedEvents()
         self._worker_kind = "", ""  # real or simulator, and its ranks' devices
         self._worker_failed = False  # the worker may be about to end
-        self.sampling = Sampling(self._start_child, telemetry_hz, DeviceId.parse(device).on("cuda"), identify)
+        self.sampling = Sampling(self._start_child, telemetry_hz, DeviceId.parse(device).on("cuda"))
         self.warp_sampling = WarpSampling(self._start_child)
         self._supervised = self.worker, self.sampling, self.warp_sampling
-        self._identify = identify
         self.record_source = False  # True: runs of the user's kernels record their source
         self._counting: CounterProfile | None = None
         self._profile = profile
@@ -185,13 +183,13 @@ class Live:
             worker.send(requests.CancelRequest(self._request.run))
             self._kill_at = time.monotonic() + self._cancel_grace
 
-    def record(self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None) -> Recorder:
+    def record(self, folder: Path | None = None, path: Path | None = None, title: str = "") -> Recorder:
         """Start to record: into a new file of `folder` (default: the user's data folder), or to `path`. Raises Refused.
 
         A current run is recorded from its start.
         """
         header, preface, began = recording_preface(self, sanitise(title), self._run_lines)
-        self.recorder = Recorder.at(path, header, preface, hz, folder, header.title, began)
+        self.recorder = Recorder.at(path, header, preface, folder, header.title, began)
         return self.recorder
 
     def keep(self) -> None:
@@ -413,8 +411,7 @@ class Live:
 
     def publish(self, line: Line) -> None:
         """Record a line, pass it to the sinks, and apply its event to the model."""
-        if not self._identify:
-            line = anonymous(line)
+        line = anonymous(line)
         self._run_lines = current_run_lines(self._run_lines, line, self.model.current)
         # the recorders first: everything shown is in the file
         if self.keeper is not None:

@@ -17,24 +17,29 @@ from fwtui.stream.codec import Line
 from fwtui.stream.model import Model
 
 MAX, MAX_BYTES = 20, 200 * 10**6  # limits for all saved sessions together
-IDLE_HZ = 1.0  # recorded telemetry samples per second while nothing runs
 YOUNG = 60.0  # seconds: a new file may be about to be locked
 
 
 class Keeper(Recorder):
-    """A recorder of every telemetry sample of a run and few between runs, up to the size limit."""
+    """A recorder of every telemetry sample of a run and one a second between runs, up to the size limit."""
 
     def __init__(self, path: Path, *arguments: Any) -> None:
         self.limited = path.parent == kept_folder()  # the user has not named it
         self.most_bytes = MAX_BYTES
+        self._running = False
+        self._seconds: dict[int, int] = {}  # key: GPU; the second of its last recorded sample between runs
         super().__init__(path, *arguments)
 
     def write(self, line: Line) -> None:
         match line.event:
             case events.RunStarted():
-                self.thinned.paused = True
+                self._running = True
             case events.RunDone() | events.Fault(run=int()):
-                self.thinned.paused = False
+                self._running = False
+            case events.Telemetry(t=t, gpu=gpu) if not self._running:
+                before, self._seconds[gpu] = self._seconds.get(gpu), int(t)
+                if before == int(t):
+                    return
         if self.limited and self.bytes + len(line.raw) > self.most_bytes:
             self._fail(OSError(0, f"it has {self.most_bytes // 10**6} MB, the limit"))
         super().write(line)
@@ -67,7 +72,7 @@ class ContinuedSession(NamedTuple):
 
 def keep(header: events.Header | Line, preface: Iterable[Line]) -> Keeper:
     """Start to save a session. Raises Refused on a disk error."""
-    return Keeper.at(None, header, preface, IDLE_HZ, kept_folder())
+    return Keeper.at(None, header, preface, kept_folder())
 
 
 def path_named(title: str) -> Path:
@@ -85,7 +90,7 @@ def named(recorder: Recorder, title: str) -> Keeper:
     with open_session(recorder.path) as session:
         lines = session.lines()  # one at a time: in memory, a long session is several times its file
         raw = retitled(next(lines).raw, title)
-        new = _whole(Keeper.at(path, Line(raw, codec.decode(raw)), lines, IDLE_HZ))
+        new = _whole(Keeper.at(path, Line(raw, codec.decode(raw)), lines))
     new.began = recorder.began
     recorder.discard()
     return new

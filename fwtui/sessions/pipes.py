@@ -31,13 +31,12 @@ class Outlet(Recorder):
         self,
         descriptor: int,
         header: Header,
-        telemetry_hz: float | None = None,
         write: Callable[[int, memoryview], int] = os.write,
         poll: Callable[[], select.poll] = select.poll,
     ) -> None:
         self.patience: float | None = None
         self._write, self._poll = write, poll
-        super().__init__(Path("the stream"), descriptor, header, telemetry_hz=telemetry_hz)
+        super().__init__(Path("the stream"), descriptor, header)
 
     @property
     def unread(self) -> bool:

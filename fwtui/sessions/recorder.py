@@ -20,7 +20,7 @@ from fwtui.common.text import sanitise
 from fwtui.sessions.folders import SUFFIX, make, own_folder
 from fwtui.stream.codec import Line, as_line, encode
 from fwtui.stream.event import earlier
-from fwtui.stream.events import CodeText, End, Event, Header, RunDone, Telemetry
+from fwtui.stream.events import CodeText, End, Event, Header, RunDone
 
 _BLOCK = 65536  # bytes of copied lines that are written at once
 _MAX_SAME_NAME = 1000
@@ -180,27 +180,11 @@ def in_use(path: Path) -> bool:
     return False
 
 
-class Thinned:
-    """A filter that limits the telemetry samples per second of each GPU; None, or `paused`: no limit."""
-
-    def __init__(self, hz: float | None) -> None:
-        self.paused = False
-        self._hz = hz
-        self._slots: dict[int, int] = {}  # GPU index -> last slot
-
-    def is_surplus(self, reading: Telemetry) -> bool:
-        if self._hz is None or self.paused:
-            return False
-        slot = int(reading.t * self._hz)
-        last, self._slots[reading.gpu] = self._slots.get(reading.gpu), slot
-        return slot == last
-
-
 class Recorder(SessionWriter):
     """A session being recorded: each line is written at once; a finished run is also synced to disk.
 
-    `telemetry_hz` thins telemetry to at most that rate; a header that is a Line is copied unchanged. Recorded times are
-    relative to `began`, so a recording that begins mid-session starts at 0.
+    A header that is a Line is copied unchanged. Recorded times are relative to `began`, so a recording that begins mid-session
+    starts at 0.
     """
 
     def __init__(
@@ -209,11 +193,9 @@ class Recorder(SessionWriter):
         descriptor: int,
         header: Header | Line,
         preface: Iterable[Line] = (),
-        telemetry_hz: float | None = None,
         began: float = 0.0,
     ) -> None:
         self.began = began
-        self.thinned = Thinned(telemetry_hz)
         self._codes: dict[str, CodeText] = {}  # last recorded text of each kernel function
         raw, t = (header.raw + b"\n", header.event.t) if isinstance(header, Line) else (encode(header), header.t)
         super().__init__(path, descriptor, raw, t)
@@ -230,7 +212,6 @@ class Recorder(SessionWriter):
         path: str | os.PathLike[str] | None,
         header: Header | Line,
         preface: Iterable[Line] = (),
-        telemetry_hz: float | None = None,
         folder: Path | None = None,
         slug: str = "session",
         began: float = 0.0,
@@ -246,7 +227,7 @@ class Recorder(SessionWriter):
         else:
             path, descriptor = Path(path), new_file(path, "recorded to")
         try:
-            recorder = cls(path, descriptor, header, preface, telemetry_hz, began)
+            recorder = cls(path, descriptor, header, preface, began)
         except BaseException:  # the preface is read from a file
             with suppress(OSError):
                 os.close(descriptor)
@@ -263,8 +244,6 @@ class Recorder(SessionWriter):
     def write(self, line: Line) -> None:
         """Append one line unchanged; skip the header or end of another session."""
         if isinstance(line.event, (Header, End)):
-            return
-        if isinstance(line.event, Telemetry) and self.thinned.is_surplus(line.event):
             return
         if isinstance(code := line.event, CodeText):
             stored = self._codes.get(code.code)

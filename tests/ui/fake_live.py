@@ -100,8 +100,8 @@ class FakeLive:
             return
         self._script.append(events.RunDone(t=self.model.t, run=self._active, outcome="cancelled"))
 
-    def record(self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None) -> Recorder:
-        self.recorder = Recorder.at(path, msgspec.structs.replace(scenes.header(), title=title), (), hz, own_folder(), title)
+    def record(self, folder: Path | None = None, path: Path | None = None, title: str = "") -> Recorder:
+        self.recorder = Recorder.at(path, msgspec.structs.replace(scenes.header(), title=title), (), own_folder(), title)
         return self.recorder
 
     def name(self, title: str) -> Path:

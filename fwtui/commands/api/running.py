@@ -26,7 +26,7 @@ def run(kernel: Any = None, n: Any = None, **options: Any) -> Session:
 
     The arguments are the options of `fwtui run`, which `fwtui run --help` explains. `kernel` is an id of `fwtui.kernels()` or
     the path of your kernel file, `n` the number of vertices; lists of `kernel`, `n`, `kind`, `density`, `dtype`, `tile` and
-    `launch` run every combination. `budget` is in seconds, `telemetry_hz` and `record_hz` in samples per second. Options
+    `launch` run every combination. `budget` is in seconds, `telemetry_hz` in samples per second. Options
     of kernels are arguments too, such as `threads=256`; those of your kernel are in `option`, a dictionary.
 
     Progress and errors go to stderr, progress in a notebook below the cell. Ctrl-C, or the notebook's interrupt, ends the

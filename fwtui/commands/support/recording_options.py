@@ -26,13 +26,9 @@ def add_recording_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--telemetry-hz", type=float, default=10.0, metavar="HZ", help="sampling rate in Hz, at most 10; 0 disables (default: 10)"
     )
-    about = "telemetry samples per second in the recording; 0: all (default: 0)"
-    parser.add_argument("--record-hz", type=float, default=0.0, metavar="HZ", help=about)
     about = "also record the source of your kernels; replays show it and never run it"
     parser.add_argument("--record-source", action="store_true", help=about)
     add_samples_option(parser)
-    about = "record the UUID of the GPU, and do not remove the names of host and user from errors"
-    parser.add_argument("--identify", action="store_true", help=about)
 
 
 def add_samples_option(parser: argparse.ArgumentParser) -> None:
@@ -47,16 +43,16 @@ def sampling_mode(args: argparse.Namespace) -> str:
 
 def live_session(args: argparse.Namespace, device: str = "") -> Live:
     """Start a live session with the recording options and the telemetry of the device. Raises Refused."""
-    for name, rate in (("telemetry", args.telemetry_hz), ("recording", args.record_hz)):
-        if (rate and not MIN_HZ <= rate <= MAX_HZ) or rate < 0:
-            raise Refused(f"{name} rate {rate:g} Hz is neither 0 nor in {MIN_HZ} to {MAX_HZ} Hz; pass a rate in this range")
+    rate = args.telemetry_hz
+    if rate != 0 and not MIN_HZ <= rate <= MAX_HZ:
+        raise Refused(f"telemetry rate {rate:g} Hz is neither 0 nor in {MIN_HZ} to {MAX_HZ} Hz; pass a rate in this range")
     device = device or getattr(args, "field_device", None) or "auto"
-    live = Live(telemetry_hz=args.telemetry_hz, device=device, identify=args.identify)
+    live = Live(telemetry_hz=rate, device=device)
     live.record_source = args.record_source
     live.samples = sampling_mode(args)
     if args.record is not None:
         try:
-            live.record(path=Path(args.record) if args.record else None, title=args.title, hz=args.record_hz or None)
+            live.record(path=Path(args.record) if args.record else None, title=args.title)
         except Refused:
             live.close()
             raise

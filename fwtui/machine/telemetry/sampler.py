@@ -1,6 +1,6 @@
 """The process that owns NVML: it sends the devices, then telemetry samples until stdin ends; stdin lines name the workers.
 
-    python -P -m fwtui.machine.telemetry.sampler ORIGIN [--hz 10] [--device 0,1] [--identify]
+    python -P -m fwtui.machine.telemetry.sampler ORIGIN [--hz 10] [--device 0,1]
     python -P -m fwtui.machine.telemetry.sampler --probe
 
 NVML has crashed its caller when a GPU fell off the bus, so nothing else runs in this process.
@@ -140,7 +140,7 @@ class Sampler:
         self._sleep = sleep
         self._host, self._find_gpus = host, find_gpus
 
-    def run(self, indices: Sequence[int], identify: bool) -> None:
+    def run(self, indices: Sequence[int]) -> None:
         """Send the devices, then samples forever. Raises OSError when the reader has closed the pipe."""
         gpus, reason = self._find_gpus()
         host = self._host(self._clock(), self.own)
@@ -149,7 +149,7 @@ class Sampler:
             gpu = followed.get(index)
             if gpu is not None:
                 gpu.read(self._clock())  # the first samples take milliseconds, and show which quantities this GPU lacks
-            self._tell(self._device(index, gpu, reason or f"GPU {index} was not found; {len(gpus)} found", identify))
+            self._tell(self._device(index, gpu, reason or f"GPU {index} was not found; {len(gpus)} found"))
         if len(followed) > 1:  # the first windows of GPM also take milliseconds, for eight GPUs more than a sample may take
             self._sleep(GPM_WINDOW)
             for gpu in followed.values():
@@ -171,11 +171,11 @@ class Sampler:
             due = started + self._pace.after(cost)
             self._sleep(max(0.0, due - self._clock()))
 
-    def _device(self, index: int, gpu: Gpu | None, reason: str, identify: bool) -> events.Device:
+    def _device(self, index: int, gpu: Gpu | None, reason: str) -> events.Device:
         t = self._time(self._clock())
         if gpu is None:
             return events.Device(t=t, gpu=index, present=False, note=reason)
-        return msgspec.structs.replace(gpu.facts(), t=t, gpu=index, uuid=gpu.uuid if identify else "")
+        return msgspec.structs.replace(gpu.facts(), t=t, gpu=index, uuid="")  # it identifies the board
 
     def _telemetry(self, index: int, started: float, values: Mapping[str, Any]) -> events.Telemetry:
         rounded: dict[str, Any] = {
@@ -208,7 +208,6 @@ def main() -> None:
     parser.add_argument("origin", type=float, nargs="?", default=0.0)
     parser.add_argument("--hz", type=_rate, default=10.0)
     parser.add_argument("--device", type=_numbers, default=(0,))
-    parser.add_argument("--identify", action="store_true")
     parser.add_argument("--probe", action="store_true")
     options = parser.parse_args()
     parent = Parent()
@@ -218,7 +217,7 @@ def main() -> None:
     sampler = Sampler(parent.descriptor, options.origin, options.hz)
     threading.Thread(target=_listen, args=(sampler.own, parent), daemon=True).start()
     with contextlib.suppress(BrokenPipeError):
-        sampler.run(options.device, options.identify)
+        sampler.run(options.device)
     parent.leave()
 
 

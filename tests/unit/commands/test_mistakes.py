@@ -17,7 +17,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["run", "--json", "-k", "serial", "--threads", "64"], "serial has no option 'threads'"),
     (["run", "--json", "--telemetry-hz", "11"], "telemetry rate 11 Hz is neither 0 nor in 0.01 to 10 Hz"),
     (["run", "--json", "--telemetry-hz", "often"], "--telemetry-hz"),
-    (["run", "--json", "--record-hz", "-1"], "recording rate -1 Hz is neither 0 nor in 0.01 to 10 Hz"),
+    (["run", "--json", "--telemetry-hz", "-1"], "telemetry rate -1 Hz is neither 0 nor in 0.01 to 10 Hz"),
     (["run", "--json", "--colour"], "--colour"),
     (
         ["run", "--json", "--file", "graph.gr", "-n", "8"],

@@ -20,7 +20,7 @@ PLACES = 25
 
 def told_live(recorded: LoadedSession, folder: Path, moments: set[int]) -> tuple[dict[int, Model], Path]:
     """Feed a recorded session to a live one, record it, and return its models at these events and the file."""
-    live = Live(telemetry_hz=0, identify=True)
+    live = Live(telemetry_hz=0)
     path = folder / f"again{SUFFIX}"
     live.record(path=path, title=recorded.header.title)
     assert live.model.header is not None
@@ -35,7 +35,8 @@ def told_live(recorded: LoadedSession, folder: Path, moments: set[int]) -> tuple
 
 
 @pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.name)
-def test_a_replay_equals_the_live_session_at_every_moment(path: Path, tmp_path: Path) -> None:
+def test_a_replay_equals_the_live_session_at_every_moment(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fwtui.live.session.anonymous", lambda line: line)  # names of this machine may be words of a recording
     recorded = load(path)
     assert recorded.complete
     dice = random.Random(path.name)

@@ -36,21 +36,21 @@ def starter(begun: list[HeardChild]) -> Any:
     return start
 
 
-def sampling(begun: list[HeardChild], hz: float = 10, identify: bool = False, clock: Sequence[float] = (100.0,)) -> Sampling:
+def sampling(begun: list[HeardChild], hz: float = 10, clock: Sequence[float] = (100.0,)) -> Sampling:
     """Return a sampling whose time is the last element of `clock`."""
 
-    return Sampling(starter(begun), hz, FIRST_GPU, identify, lambda: clock[-1])
+    return Sampling(starter(begun), hz, FIRST_GPU, lambda: clock[-1])
 
 
 def test_telemetry_follows_the_gpus_of_the_run(begun: list[HeardChild]) -> None:
-    kept = sampling(begun, identify=True)
+    kept = sampling(begun)
     kept.restart_if_due()
     first = kept.child
-    assert first is not None and begun[0].arguments == ["--hz", "10", "--identify", "--device", "0"]
+    assert first is not None and begun[0].arguments == ["--hz", "10", "--device", "0"]
     assert kept.follow((FIRST_GPU,)) is None and kept.child is first
     assert kept.follow([DeviceId("cuda", 2), FIRST_GPU]) is first and first.exit_code == 0 and kept.child is None
     kept.restart_if_due()
-    assert [child.arguments for child in begun[1:]] == [["--hz", "10", "--identify", "--device", "2,0"]]
+    assert [child.arguments for child in begun[1:]] == [["--hz", "10", "--device", "2,0"]]
     assert kept.follow([DeviceId("cuda", 2), FIRST_GPU]) is None and kept.child is not None
 
 
@@ -59,7 +59,7 @@ def test_a_sampler_that_cannot_be_started_is_reported_once_a_delay() -> None:
         raise StartError(OSError(errno.EACCES, "Permission denied"), "/opt/python")
 
     clock = [100.0]
-    sampling = Sampling(fail, 10, FIRST_GPU, False, lambda: clock[-1])
+    sampling = Sampling(fail, 10, FIRST_GPU, lambda: clock[-1])
     for seconds in (2, 4):
         sampling.restart_if_due()
         fault = sampling.died(7.0)

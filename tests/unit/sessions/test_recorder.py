@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from session_lines import HEADER, done, notice, record, started, telemetry
+from session_lines import HEADER, done, notice, record, started
 
 from fwtui.common.errors import Refused
 from fwtui.sessions.autosave import Earlier
@@ -80,27 +80,6 @@ class TestRecorder:
         path = record(tmp_path / "others", codec.as_line(HEADER), notice(1), end, notice(2))
         assert load(path).closed
         assert len(load(path).lines) == 4
-
-    @pytest.mark.parametrize(("hz", "kept"), [(None, 100), (1.0, 10), (2.5, 25), (1000.0, 100), (0.05, 1)])
-    def test_telemetry_is_thinned_and_nothing_else(self, tmp_path: Path, hz: float | None, kept: int) -> None:
-        session = Recorder.at(tmp_path / "s", HEADER, telemetry_hz=hz)
-        for tick in range(100):
-            session.write(telemetry(tick / 10))
-            session.write(notice(tick / 10))
-        session.close()
-        loaded = load(session.path)
-        kinds = [type(line.event) for line in loaded.lines]
-        assert kinds.count(events.Telemetry) == kept
-        assert kinds.count(events.Notice) == 100
-        assert loaded.complete
-
-    def test_each_gpu_has_its_own_rate(self, tmp_path: Path) -> None:
-        session = Recorder.at(tmp_path / "s", HEADER, telemetry_hz=1.0)
-        for tick in range(40):
-            session.write(codec.as_line(events.Telemetry(t=tick // 2 / 10, gpu=tick % 2)))
-        session.close()
-        readings = [line.event for line in load(session.path).lines if isinstance(line.event, events.Telemetry)]
-        assert [(reading.t, reading.gpu) for reading in readings] == [(0.0, 0), (0.0, 1), (1.0, 0), (1.0, 1)]
 
     def test_a_recording_is_synced_after_each_run_and_at_the_end(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         synced: list[int] = []
