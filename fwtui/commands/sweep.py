@@ -5,16 +5,14 @@ from __future__ import annotations
 import argparse
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from fwtui.analysis.columns import MIN, SCALED, SWEPT, TableRow, head, line
-from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.report import result
 from fwtui.campaigns.sweep.axis import ALL, DEVICES, SweepAxis, names, read_axis, value
 from fwtui.campaigns.sweep.findings import Findings, findings
 from fwtui.campaigns.sweep.grid import Grid, GridCell
-from fwtui.campaigns.sweep.question import QUESTIONS
 from fwtui.campaigns.sweep.running import PASSES_SECONDS, Sweep
 from fwtui.commands.support.experiment_options import (
     add_experiment_options,
@@ -33,13 +31,10 @@ from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import SIGNALLED, WRONG
 from fwtui.common.signals import Stopped, on_signals, restore_handlers
-from fwtui.common.text import sanitise
 from fwtui.experiment.experiment import Experiment, changed, kernel_named
 from fwtui.live.protocols import DRAIN_EVERY
 from fwtui.live.session import Live
 from fwtui.machine import hardware
-from fwtui.sessions.library import load_model, resolve
-from fwtui.stream.model import Model
 from fwtui_kernels import registry
 
 HELP = "number of devices that share one graph: the first GPUs, or processes on CPUs"
@@ -48,13 +43,8 @@ WITHIN = 300.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_options(parser, several=names(), helps={DEVICES: HELP})
-    questions = "; ".join(f"{name}: {question.text}" for name, question in QUESTIONS.items())
-    about = f"question to answer, which sets the axes unless other options do; {questions}"
-    parser.add_argument("--question", choices=QUESTIONS, metavar="NAME", help=about)
     about = f"time budget of the whole sweep (default: {WITHIN:g})"
     parser.add_argument("--within", type=float, default=WITHIN, metavar="SECONDS", help=about)
-    about = "recorded sessions of this machine whose runs are not repeated"
-    parser.add_argument("--resume", nargs="+", default=[], metavar="SESSION", help=about)
     add_json_option(parser, "one JSON object per cell and one of the findings")
     add_recording_options(parser)
     parser.epilog = (
@@ -77,8 +67,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _swept(live: Live, base: Experiment, axes: Sequence[SweepAxis], args: argparse.Namespace) -> int:
     interrupted = 0
-    earlier = [_earlier(name, live) for name in args.resume]
-    sweep = Sweep(live, Grid(base, axes, live.settled), args.within, earlier=earlier)
+    sweep = Sweep(live, Grid(base, axes, live.settled), args.within)
     try:
         _run(live, sweep)
     except Stopped as stopped:
@@ -86,10 +75,9 @@ def _swept(live: Live, base: Experiment, axes: Sequence[SweepAxis], args: argpar
     on_signals(signal.SIG_IGN)  # a second Ctrl-C must not cut the end off the recording, nor the table
     if interrupted:
         live.close(reason="signal")
-    owners = {id(run): model for model in (*earlier, live.model) for run in model.runs.values()}
-    runs = list({id(run): run for cell in sweep.grid.order if (run := sweep.run(cell)) is not None}.values())
+    runs = list({run.id: run for cell in sweep.grid.order if (run := sweep.run(cell)) is not None}.values())
     found = findings(live.model, runs)
-    print("\n".join((_json if args.json else lines)(owners, sweep, found)), flush=True)
+    print("\n".join((_json if args.json else lines)(sweep, found)), flush=True)
     if interrupted:
         return SIGNALLED + interrupted
     recorded = close_session(live, args)
@@ -110,8 +98,6 @@ def base_and_axes(args: argparse.Namespace, gpu: bool) -> tuple[Experiment, list
     for name in names():
         key = f"option_{name}" if name in kernel_options() else f"field_{name}"
         text = getattr(plain, key, None)
-        if text is None and args.question is not None:
-            text = QUESTIONS[args.question].texts["cuda" if gpu else "cpu"].get(name)
         if text is not None:
             texts[name] = text
             setattr(plain, key, None)
@@ -129,21 +115,6 @@ def base_and_axes(args: argparse.Namespace, gpu: bool) -> tuple[Experiment, list
     if args.field_budget is None:
         base = changed(base, budget=PASSES_SECONDS)
     return base, axes
-
-
-def _earlier(name: str, live: Live) -> Model:
-    """Load the runs of a recorded session. Raises Refused for another machine, whose times are not comparable."""
-    path = resolve(name)
-    model, _ = load_model(path)
-    here, there = ({ComparedRun(m, run).device for run in m.runs.values()} for m in (live.model, model))
-    here |= {live.model.header.machine.cpu} if live.model.header is not None else set()
-    here |= {gpu.name for gpu in hardware.gpus().gpus}
-    if not there <= here:
-        other = ", ".join(sorted(there - here)) or "an unknown machine"
-        raise Refused(
-            f"{sanitise(path.name)} was recorded on {sanitise(other)}, and a sweep continues only on its machine; omit it"
-        )
-    return model
 
 
 def _run(live: Live, sweep: Sweep) -> None:
@@ -164,13 +135,13 @@ def _place(sweep: Sweep, cell: GridCell) -> str:
     return ", ".join(f"{a.name} {v}" for a, v in zip(sweep.grid.axes, cell.at, strict=True) if len(a.values) > 1)
 
 
-def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[str]:
-    """Format the cells as a table, the findings, and the skipped cells with reasons; `owners` maps id(run) to its model."""
+def lines(sweep: Sweep, found: Findings) -> list[str]:
+    """Format the cells as a table, the findings, and the skipped cells with reasons."""
     several = any(axis.name == DEVICES and len(axis.values) > 1 for axis in sweep.grid.axes)
     kind, fixed_columns = (SCALED, ("n",)) if several else (SWEPT, ())  # the table has a column for them
     places = [i for i, axis in enumerate(sweep.grid.axes) if len(axis.values) > 1 and axis.name not in fixed_columns]
     rows: list[Sequence[str]] = [(*(sweep.grid.axes[i].name for i in places), *head(kind))]
-    bases = {id(point.run): one.points[0].run for one in found.scalings for point in one.points}
+    bases = {point.run.id: one.points[0].run for one in found.scalings for point in one.points}
     left_out: list[str] = []
     printed: set[tuple[object, ...]] = set()  # a kernel without tiles has one experiment in the cells of all tiles
     for cell in sweep.grid.cells.values():
@@ -182,16 +153,16 @@ def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[st
             left_out.append(f"skipped: {_place(sweep, cell)}: {_reason(sweep, cell)}")
             continue
         at = [value(run.experiment, sweep.grid.axes[i].name) or "-" for i in places]
-        row = TableRow(owners[id(run)], run, baseline=bases.get(id(run)), best=found.shortest.get(run.n))
+        row = TableRow(sweep.source.model, run, baseline=bases.get(run.id), best=found.shortest.get(run.n))
         rows.append((*at, *line(kind, row)))
     return [*table(rows, MIN), "", *folded([*found.sentences(), *left_out])]
 
 
-def _json(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[str]:
+def _json(sweep: Sweep, found: Findings) -> list[str]:
     cells: list[dict[str, Any]] = []
     for cell in sweep.grid.cells.values():
         run = sweep.run(cell)
-        what = result(owners[id(run)], run) if run is not None else {"left_out": _reason(sweep, cell)}
+        what = result(sweep.source.model, run) if run is not None else {"left_out": _reason(sweep, cell)}
         cells.append({"at": {a.name: v for a, v in zip(sweep.grid.axes, cell.at, strict=True)}} | what)
     return [as_json(row) for row in (*cells, {"findings": found.data()})]
 

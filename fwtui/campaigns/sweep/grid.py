@@ -67,14 +67,12 @@ class Grid:
 
 
 class KnownRuns:
-    """Runs by experiment, from the current session and earlier ones; simulated runs, without times, do not count."""
+    """The runs of the session by experiment; simulated runs, without times, do not count."""
 
-    def __init__(self, model: Model, earlier: Sequence[Model] = ()):
+    def __init__(self, model: Model):
         self._model = model
         self._indexed = 0  # number of the model's runs in _numbers
         self._numbers: dict[tuple[object, ...], list[int]] = {}
-        ran = (run for before in earlier for run in before.runs.values() if run.state == "done" and run.seconds)
-        self._earlier = {identity(run.experiment): run for run in ran}
 
     def run(self, key: tuple[object, ...]) -> Run | None:
         """Return the latest finished run of the experiment with that identity, else the latest run."""
@@ -86,7 +84,7 @@ class KnownRuns:
         self._indexed = len(self._model.runs)
         runs = [self._model.runs[number] for number in self._numbers.get(key, ())]
         done = next((r for r in reversed(runs) if r.state == "done"), None)
-        return done or self._earlier.get(key) or (runs[-1] if runs else None)
+        return done or (runs[-1] if runs else None)
 
 
 def levels(count: int) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from math import inf
 
 from fwtui.analysis.compare import ENOUGH
@@ -12,7 +12,6 @@ from fwtui.campaigns.sweep.grid import ENDED, Grid, GridCell, KnownRuns
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Settled
 from fwtui.live.protocols import SessionDriver
-from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
 MIN_WITHIN, MAX_WITHIN = 1, 86400  # seconds
@@ -28,19 +27,15 @@ class Sweep:
         grid: Grid,
         within: float,
         clock: Callable[[], float] = time.monotonic,
-        earlier: Sequence[Model] = (),
     ):
-        """Prepare a sweep of `within` seconds in all; runs in `earlier`, sessions of this machine, count as done.
-
-        Raises Refused for an invalid time.
-        """
+        """Prepare a sweep of `within` seconds in all. Raises Refused for an invalid time."""
         if not MIN_WITHIN <= within <= MAX_WITHIN:
             raise Refused(f"{within:g} s for a sweep is outside {MIN_WITHIN} to {MAX_WITHIN}; choose a time in this range")
         self.source = source
         self.grid = grid
         self.queue = Queue(source, within, clock, most=inf)
         self._runner = Runner(self.queue, iter(()), self._skip)
-        self.earlier_runs = KnownRuns(source.model, earlier)
+        self._known_runs = KnownRuns(source.model)
         self.current: GridCell | None = None  # cell of the current run
         self.left_out: dict[tuple[object, ...], str] = {}  # reasons for skipped cells, by the identity of their experiment
 
@@ -55,7 +50,7 @@ class Sweep:
 
     def run(self, cell: GridCell) -> Run | None:
         """Return the session's run of that cell."""
-        return self.earlier_runs.run(cell.key) if cell.key else None
+        return self._known_runs.run(cell.key) if cell.key else None
 
     def ended(self, cell: GridCell) -> bool:
         """Return whether that cell is finished; a cancelled cell may run again."""

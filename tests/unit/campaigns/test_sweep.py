@@ -203,7 +203,7 @@ def test_a_kernel_without_tiles_is_left_out_once_and_a_run_that_dies_is_not_trie
     session = Session(rate=1e6)
     axes = [axis("kernel", "serial"), axis("n", "32", "512"), axis("tile", "16", "32")]
     sweep = finished(swept(session, axes, within=20.0), session)
-    told = lines({id(run): session.model for run in session.model.runs.values()}, sweep, findings(session.model, []))
+    told = lines(sweep, findings(session.model, []))
     assert [line.split(":")[1] for line in told if line.startswith("skipped")] == [" n 512, tile 16"]
     assert sweep.done == 1 and len(sweep.left_out) == 1
 
@@ -241,7 +241,7 @@ def test_numbers_of_devices_are_swept_on_one_graph() -> None:
         *((1, 1.0, 1.0), (2, pytest.approx(1.6), pytest.approx(0.8)), (4, pytest.approx(2.0), pytest.approx(0.5)))
     ]
     assert "n 512: 4 devices reach 2.00x the relaxations/s of 1, efficiency 50.0 %." in found.sentences()
-    told = lines({id(run): session.model for run in session.model.runs.values()}, sweep, found)
+    told = lines(sweep, found)
     assert told[0].split()[:5] == ["devices", "n", "median", "time", "rate"] and "efficiency" in told[0]
     row = next(line for line in told if line.startswith("      2"))
     assert "1.60x" in row and "80.0 %" in row and "25.0 %" in row and "11.9 MB/s" in row

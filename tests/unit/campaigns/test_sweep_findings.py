@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_sessions import Made
 
-from fwtui.__main__ import main, parser
+from fwtui.__main__ import main
 from fwtui.campaigns.sweep.findings import Crossover, best, bracket, find_crossover, findings, finished, fit, series
-from fwtui.commands.sweep import base_and_axes
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.sessions.library import load_model, resolve
 from fwtui.stream.model import Model
@@ -137,33 +136,23 @@ def test_a_kernel_that_always_wins_has_no_break_even() -> None:
     assert best(Model(), []) == ""
 
 
-def test_a_question_fills_in_missing_axes() -> None:
-    given = parser("sweep").parse_args(["sweep", "--question", "density", "-n", "100"])
-    base, axes = base_and_axes(given, False)
-    told = {axis.name: axis.values for axis in axes if axis.name != "density"}
-    assert told == {"kernel": ("tiled-cpu", "sparse-cpu"), "n": ("100",)}
-    assert base.kernel == "tiled-cpu" and len(next(axis for axis in axes if axis.name == "density").values) == 7
-
-
-def test_the_command_prints_cells_and_continues_a_recorded_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_cells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["sweep", "-k", "serial,tiled-cpu", "--tile", "7", "--repeats", "2", "--telemetry-hz", "0"]
-    first, second = tmp_path / "first.fwt.jsonl", tmp_path / "second.fwt.jsonl"
-    assert main([*asked, "-n", "8,16", "--record", str(first), "--json"]) == 0
+    recorded = tmp_path / "s.fwt.jsonl"
+    assert main([*asked, "-n", "8,16", "--record", str(recorded), "--json"]) == 0
     *cells, last = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     ran = [cell for cell in cells if cell.get("verified")]
     assert [cell["at"] for cell in ran] == [{"kernel": "serial", "n": n, "tile": "7"} for n in ("8", "16")]
     assert all(cell["seconds"] > 0 for cell in ran)
     assert last["findings"]["fits"] == {}, "two sizes say nothing of an exponent"
-    assert main([*asked, "-n", "8,16,24,32", "--record", str(second), "--resume", str(first)]) == 0
+    assert len(load_model(recorded)[0].runs) == 2
+    assert main([*asked, "-n", "8,16,32"]) == 0
     out = capsys.readouterr().out
-    assert len(load_model(second)[0].runs) == 2 and "Fastest at n = 32" in out
+    assert "Fastest at n = 32" in out
     assert "skipped: kernel tiled-cpu, n 16: tile 7 is not supported by tiled-cpu" in out
     assert out.count("serial ") >= 2 and "verified" in out
     assert main(["sweep", "-k", "serial", "-n", "30000,40000", "--within", "1", "--telemetry-hz", "0"]) == 1
     assert "skipped: n 30000: expected to take" in capsys.readouterr().out
-    recorded = Path(__file__).resolve().parents[2] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"
-    assert main([*asked, "-n", "8,16", "--resume", str(recorded)]) == 2
-    assert "was recorded on NVIDIA H200, and a sweep continues only on its machine; omit it" in capsys.readouterr().err
     assert main([*asked, "--file", "graph.gr", "-n", "8,16"]) == 2
     assert "--file and --n, which is for generated graphs, cannot be combined" in capsys.readouterr().err
 

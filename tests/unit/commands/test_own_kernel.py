@@ -150,18 +150,6 @@ def test_kernels_of_the_settings_folder_are_listed_unread_and_run(tmp_path: Path
     assert json.loads(capsys.readouterr().out)["experiment"]["code"] == user_kernel_registry.fingerprint(path)
 
 
-@pytest.mark.slow
-def test_a_sweep_continues_only_with_runs_of_the_same_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, session = written(tmp_path / "hw"), tmp_path / "swept.fwt.jsonl"
-    words = ["sweep", "-k", str(path), "--trust", "-n", "6,7", "--telemetry-hz", "0", "--json"]
-    assert main([*words, "--record", str(session)]) == 0
-    assert main([*words, "--resume", str(session)]) == 0
-    assert "2 of 2" in (said := capsys.readouterr().err) and said.count(" of 2: ") == 2, "nothing was measured twice"
-    path.write_text(path.read_text() + "# changed\n")
-    assert main([*words, "--resume", str(session)]) == 0
-    assert capsys.readouterr().err.count(" of 2: ") == 2
-
-
 @pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)])  # the trial of a right one takes long
 def test_a_kernel_is_judged_once(
     whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
