@@ -26,11 +26,11 @@ class Pretend:
 
     def driver(self, present: bool, engine: Callable[..., Any] | None = None) -> None:
         """Replace the presence of a driver, and the function that opens a GPU for `solve`."""
-        from fwtui.solver import choose
+        from fwtui.solver import engine_choice
 
         self._patch.setattr(hardware, "driver_present", lambda: present)
         if engine is not None:
-            self._patch.setattr(choose, "cuda_engine", engine)
+            self._patch.setattr(engine_choice, "cuda_engine", engine)
 
     def free_memory(self, free: int) -> None:
         """Replace the free memory of the host (bytes)."""

@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 
 from fwtui.common.environment import check_threads, code_cache
-from fwtui.engine.engine import Engine
+from fwtui.engine.engine import Engine, one_of_each_op
 from fwtui.solver.call import Clock
 from fwtui_kernels.compiled import SIMULATED, cubin_cache
+from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step
 
 THREADS = 4 if SIMULATED else 256  # per block, a power of two; the simulator runs one after another
 BLOCKS = 1024  # at most, if blocks stride over rows
+_MAX_PROGRAMS = 8  # programs that are cached for the next graph of the same size
+_programs: dict[tuple[str, Shape, Engine], tuple[Program, list[Step]]] = {}
 _one_at_a_time = RLock()  # numba's simplest threading layer does not support two callers
 _layers_before_fork: set[str] = set()
 
@@ -74,6 +77,24 @@ def compiled(backend: str = "cpu") -> Iterator[None]:
             yield
         finally:
             config.CACHE_DIR, config.DISABLE_JIT = before
+
+
+def ready_program(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[Program, list[Step], Buffers]:
+    """Return the compiled program, its plan and new buffers. Programs of earlier graphs are reused."""
+    key = kernel.id, shape, engine
+    program, plan = _programs.get(key) or (engine.build(kernel, shape), list(kernel.plan(shape, False)))
+    clock.lap("compile" if kernel.compiles else "set-up")  # without compiling, building imports a library
+    buffers = program.allocate()
+    clock.lap("allocate")
+    if kernel.compiles and key not in _programs:
+        program.compile(one_of_each_op(plan), buffers, engine.stream)
+        engine.synchronize()
+        if not engine.ranks and shape.order is None:  # neither ranks nor the order of one graph's vertices come again
+            while len(_programs) >= _MAX_PROGRAMS:
+                del _programs[next(iter(_programs))]
+            _programs[key] = program, plan
+        clock.lap("compile")
+    return program, plan, buffers
 
 
 def launch(function: Any, grid: int | tuple[int, int], stream: Any, *arguments: Any) -> None:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -17,19 +17,15 @@ from fwtui.common import units
 from fwtui.common.cores import usable_cores
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import Engine
-from fwtui.engine.memory_check import check_memory
-from fwtui.graphs.adjacency import Adjacency, CsrRows, GivenGraph, LazyGraph
-from fwtui.graphs.bounds import AFTERWARDS, Choice, choices, facts_of, longest, proved_by_edges
+from fwtui.graphs.adjacency import Adjacency, CsrRows, DeviceArray, GivenGraph, LazyGraph
+from fwtui.graphs.bounds import facts_of, longest, proved_by_edges
 from fwtui.solver import compiled_code, graph_kernels
 from fwtui.solver.call import Call, Clock
-from fwtui.solver.choose import suited
 from fwtui.solver.compiled_code import compiled, on_device, on_host
 from fwtui.solver.costs import check_device_room, free_on_device
 from fwtui.solver.graph_kernels import BAD, DIAGONAL, EDGES, FRACTION, HIGH, LARGEST, LOW, MIN_LOOP, MISSING, ZEROS
-from fwtui.solver.host_graph import HostGraph
-from fwtui.solver.solver_graph import SolverGraph
 from fwtui_kernels.compiled.device import cuda
-from fwtui_kernels.plan import FLOATS, NO_EDGE, Buffers, Kernel, Program, Shape
+from fwtui_kernels.plan import NO_EDGE, Buffers, Program
 
 _ROUNDS = 3  # rounds of a search before its distances are checked; then twice as many, and so on
 _LOOKS, _FEW_LOOKS, _DENSE_LOOKS = 8, 4, 2  # checks, at most; the paths of a dense graph have few edges
@@ -38,20 +34,18 @@ _INDEX = 4  # bytes per vertex of an arc
 Piece = tuple[int, np.ndarray, np.ndarray]  # the first row of some, where they belong, and where the device's copy goes
 
 
-class DeviceGraph(SolverGraph):
+class DeviceGraph:
     """A graph in device memory: a square array of any real type, or three arrays of arcs; of parallel arcs the lightest counts.
 
-    `resident` means that the caller passed an array on the device. Its distances stay there, as do others with `keep`.
-    Its kernels are launched within compiled().
+    `keep`: its distances stay on the device. Its kernels are launched within compiled().
     """
 
     piece_bytes = 1 << 24  # bytes of distances that are converted and copied at once
     copying_threads = 8  # maximum number of host threads, each with a piece of pinned memory
+    home: ClassVar[Literal["device"]] = "device"
 
-    def __init__(
-        self, arrays: tuple[Any, ...], n: int, engine: Engine, origin: GivenGraph, resident: bool = False, keep: bool = False
-    ):
-        self.engine, self._resident = engine, resident
+    def __init__(self, arrays: tuple[Any, ...], n: int, engine: Engine, origin: GivenGraph, keep: bool = False):
+        self.n, self.engine, self.origin, self.keep = n, engine, origin, keep
         self._arrays, self._dense = arrays, len(arrays) == 1
         self._blocks = max(1, min(n if self._dense else -(-len(arrays[-1]) // compiled_code.THREADS), compiled_code.BLOCKS))
         start = np.full(EDGES + 1, -np.inf)
@@ -59,31 +53,22 @@ class DeviceGraph(SolverGraph):
         survey_of = graph_kernels.survey_matrix if self._dense else graph_kernels.survey_arcs
         survey = self._filled(survey_of, self._blocks, start, *arrays, np.int32(n))
         low = -max(survey[LOW], survey[MIN_LOOP]) if survey[MIN_LOOP] > 0 else -survey[LOW]
-        super().__init__(origin, engine, facts_of(n, int(survey[EDGES]), low, survey[HIGH], survey[FRACTION]), resident or keep)
+        self.facts = facts_of(n, int(survey[EDGES]), low, survey[HIGH], survey[FRACTION])
         self.unclear = bool(survey[ZEROS] and not survey[MISSING])  # no edges, or edges of weight 0?
         self.bad = bool(survey[BAD])  # -inf, or an arc to or from a missing vertex
 
-    def choices(self, dtype: str | None) -> Iterator[Choice]:
-        # longer searches take more time than int16 saves if int32 needs none
-        few = dtype is None and not self._dense and proved_by_edges(self.facts, "int32")
-        for choice in choices(self.facts, dtype, partial(self.reach, few=few)):
-            if not self._resident or choice.dtype in FLOATS or choice.proof != AFTERWARDS:
-                yield choice
-            elif dtype is not None:
-                raise Refused(f"distances may not fit {dtype}, which cannot be proved for a graph on a GPU; omit dtype")
+    @property
+    def to_host(self) -> bool:
+        """Return whether the distances are copied to the host."""
+        return not self.keep
 
-    def choose_kernel(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
-        if not self._resident:
-            return super().choose_kernel(call, dtype)
-        kernel, shape = suited(call.named, self.n, dtype, self.facts.nonnegative, self.engine)
-        check_memory(kernel, shape, self.engine)
-        return kernel, shape
+    def reach(self, enough: float) -> tuple[float, bool]:
+        """Return an upper bound on all distances, and whether it is valid; the searches end below `enough`.
 
-    def at(self, home: Literal["host", "device"]) -> SolverGraph:
-        return self if home == "device" else HostGraph(self.origin.adjacency, self.engine, self.facts)
-
-    def reach(self, enough: float, few: bool = False) -> tuple[float, bool]:
-        """Return an upper bound on all distances as the base class does; infinite if `few` checks do not reach all vertices."""
+        For arcs whose distances provably fit int32, few checks are made, and the bound is infinite if they do not reach all
+        vertices: longer searches take more time than int16 saves.
+        """
+        few = not self._dense and proved_by_edges(self.facts, "int32")
         looks = _DENSE_LOOKS if self._dense else _FEW_LOOKS if few else _LOOKS
         lengths: list[np.ndarray] = []
         with compiled(self.engine.target.backend):
@@ -107,11 +92,16 @@ class DeviceGraph(SolverGraph):
         return now
 
     def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
+        """Load the graph into a program."""
         program.fill(self.enter, buffers, self.engine.stream)
         self.engine.synchronize()
         clock.lap("prepare")
 
     def unload(self, program: Program, buffers: Buffers, far: float) -> tuple[Any, float, np.ndarray]:
+        """Return the distances as the program left them, the greatest absolute one, and their diagonal.
+
+        Zeros may replace a diagonal without negative cells.
+        """
         distances, n = program.result(buffers, self.engine.stream), np.int32(self.n)
         extremes = self._filled(graph_kernels.look, min(self.n, compiled_code.BLOCKS), np.zeros(2), distances, n, np.float64(far))
         diagonal = np.zeros(self.n)
@@ -120,6 +110,7 @@ class DeviceGraph(SolverGraph):
         return distances, float(extremes[LARGEST]), diagonal
 
     def escaped(self, distances: Any, far: float) -> bool:
+        """Return whether an arc leads from a vertex with a distance to one without: then the distance overflowed."""
         set_words = -(-self.n // 32)
         sets = self._empty((self.n, set_words), np.uint32)
         grid = -(-self.n // compiled_code.THREADS), set_words
@@ -128,9 +119,12 @@ class DeviceGraph(SolverGraph):
         return bool(self._filled(escaped, self._blocks, np.zeros(1), *self._arrays, sets)[0])
 
     def finished(self, distances: Any, far: float, wide: bool, reuse: bool) -> Any:
-        """Return the distances on the device, or converted and copied to the host piece by piece."""
+        """Return the distances in the form of Result, on the device or copied to the host piece by piece.
+
+        With `reuse` they may overwrite those of the kernel.
+        """
         n, to = self.n, np.dtype(np.float64 if wide else np.float32)
-        if self.keep_on_device:
+        if self.keep:
             if reuse and distances.shape == (n, n) and distances.dtype.itemsize == to.itemsize:
                 whole = distances.view(to)
             else:
@@ -172,9 +166,6 @@ class DeviceGraph(SolverGraph):
 
     def _leave(self, distances: Any, first: int, to: Any, rows: int, far: float) -> None:
         self._launch(graph_kernels.leave, rows, distances, to, np.int32(first), np.int32(self.n), np.float64(far))
-
-    def cells_here(self, shape: Shape) -> int:
-        return 0 if self.keep_on_device else super().cells_here(shape)
 
     def enter(self, to: Any) -> None:
         """Write the graph, padded, into a kernel's device array; asynchronous."""
@@ -218,6 +209,13 @@ class DeviceGraph(SolverGraph):
         return cuda.device_array(shape, dtype, stream=self.engine.stream)
 
 
+def on_gpu(graph: GivenGraph | DeviceArray, engine: Engine, call: Call) -> DeviceGraph | None:
+    """Return the graph on the engine's device; None if the host must check it, see to_device. Raises Refused."""
+    if isinstance(graph, GivenGraph):
+        return to_device(graph, engine, call.clock, call.keep_on_device)
+    return of_device_array(cuda.as_cuda_array(graph), engine)
+
+
 def of_device_array(matrix: Any, engine: Engine) -> DeviceGraph:
     """Represent a square device array as a graph. Raises Refused if it is not one."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.shape[0]:
@@ -227,7 +225,7 @@ def of_device_array(matrix: Any, engine: Engine) -> DeviceGraph:
         raise Refused(f"weights of type {kind} are not supported on a GPU; convert them to float64 or int64")
     with compiled(engine.target.backend):
         origin = LazyGraph(len(matrix), matrix, partial(_copied, matrix, engine))
-        graph = DeviceGraph((matrix,), len(matrix), engine, origin, resident=True)
+        graph = DeviceGraph((matrix,), len(matrix), engine, origin, keep=True)
         if graph.bad:
             raise Refused("-inf is not a weight; pass finite numbers, and +inf for no edge")
         if graph.unclear:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from fwtui.graphs.bounds import longest
 from fwtui.graphs.graph import EdgeFacts, blocks, each_block
 from fwtui.solver.call import Clock
 from fwtui.solver.compiled_code import on_host
-from fwtui.solver.solver_graph import SolverGraph
 from fwtui_kernels.plan import Buffers, Program
 
 _BITS_AT_ONCE = 1 << 24  # bytes for sets of vertices
@@ -20,17 +20,34 @@ _RELAXED_BY_NUMPY = 1 << 24  # arcs that NumPy relaxes in the time of importing 
 _DENSE_ROUNDS = 3  # rounds of a search in a dense matrix, whose paths have few edges
 
 
-class HostGraph(SolverGraph):
-    """Build the matrix that becomes the distances, in place if cells have the same width."""
+@dataclass
+class HostGraph:
+    """A graph in host memory. Its matrix becomes the distances, in place if cells have the same width.
 
-    def __init__(self, origin: GivenGraph, engine: Engine, facts: EdgeFacts | None = None, keep: bool = False):
-        """Represent the graph; `facts` avoids a second scan. `keep` copies its distances to the engine's device."""
-        super().__init__(origin, engine, facts or origin.adjacency.facts, keep)
+    Distances of a kernel are padded; a cell of at least `far` means that no path exists. `keep`: they end on the engine's device.
+    """
+
+    origin: GivenGraph
+    engine: Engine
+    facts: EdgeFacts
+    keep: bool = False
+    home: ClassVar[Literal["host"]] = "host"
+    to_host: ClassVar[bool] = True  # the distances are copied to the host
 
     def reach(self, enough: float) -> tuple[float, bool]:
-        return reach_of(self.origin.adjacency, enough)
+        """Return an upper bound on all distances, max d(v, .) + max d(., v) for v = 0, and whether it is valid.
+
+        A dense matrix is searched until that is less than `enough`. Negative weights count as 0, which never shortens a distance.
+        """
+        graph = self.origin.adjacency
+        if graph.arcs is None:
+            return longest(*_of_dense(graph, enough))
+        sources, targets, weights = graph.arcs
+        weights = np.maximum(weights, 0)
+        return longest(*(from_first(graph.n, *ends, weights) for ends in ((sources, targets), (targets, sources))))
 
     def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
+        """Load the graph into a program."""
         graph, stream = self.origin.adjacency, self.engine.stream
         if self.engine.ranks and not self.engine.elsewhere:  # block by block, so that no rank needs the whole matrix
             blocks_of_rows: Any = RowBlocks(graph, program.shape.dtype)
@@ -50,82 +67,57 @@ class HostGraph(SolverGraph):
         clock.lap("copy in" if program.home == "device" else "prepare")
 
     def unload(self, program: Program, buffers: Buffers, far: float) -> tuple[Any, float, np.ndarray]:
+        """Return the distances as the program left them, the greatest absolute one, and their diagonal."""
         distances = on_host(program.result(buffers, self.engine.stream), self.engine)
-        corner = distances[: self.n, : self.n]
-        return distances, largest(corner, far), corner.diagonal()
+        corner = distances[: self.facts.n, : self.facts.n]
+
+        def greatest(rows: slice) -> float:
+            return float(np.abs(np.where(corner[rows] < far, corner[rows], 0)).max(initial=0))
+
+        return distances, max(each_block(corner, greatest), default=0.0), corner.diagonal()
 
     def escaped(self, distances: np.ndarray, far: float) -> bool:
-        sets = reached(distances[: self.n, : self.n], far)
-        return any(leads_out(arcs.sources, arcs.targets, sets) for arcs in self.origin.adjacency.pieces())
+        """Return whether an arc leads from a vertex with a distance to one without: then the distance overflowed."""
+        # a row of bits for each vertex: one bit per source, set if the source reaches the vertex
+        sets = np.ascontiguousarray(np.packbits(distances[: self.facts.n, : self.facts.n] < far, axis=0).T)
+        step = max(1, _BITS_AT_ONCE // max(1, sets.shape[1]))
+        for sources, targets, _ in self.origin.adjacency.pieces():
+            for part in (slice(start, start + step) for start in range(0, len(sources), step)):
+                if (sets[sources[part]] & ~sets[targets[part]]).any():
+                    return True
+        return False
 
     def finished(self, distances: np.ndarray, far: float, wide: bool, reuse: bool) -> np.ndarray:
-        return finished(distances, np.arange(self.n), self.n, far, wide)
+        """Return (n, n) distances in the form of Result: +inf for no path, 0 on the diagonal; float64 if `wide`, else float32.
 
-
-def largest(distances: np.ndarray, far: float) -> float:
-    """Return the greatest absolute distance in some rows."""
-
-    def greatest(rows: slice) -> float:
-        cells = distances[rows]
-        return float(np.abs(np.where(cells < far, cells, 0)).max(initial=0))
-
-    return max(each_block(distances, greatest), default=0.0)
-
-
-def reached(distances: np.ndarray, far: float) -> np.ndarray:
-    """Return a row of bits for each vertex: one bit per source, set if the source reaches the vertex."""
-    return np.ascontiguousarray(np.packbits(distances < far, axis=0).T)
-
-
-def leads_out(sources: np.ndarray, targets: np.ndarray, sets: np.ndarray) -> bool:
-    """Return whether an arc leads from a reached vertex to an unreached one."""
-    rows = max(1, _BITS_AT_ONCE // max(1, sets.shape[1]))
-    parts = (slice(start, start + rows) for start in range(0, len(sources), rows))
-    return any(bool((sets[sources[part]] & ~sets[targets[part]]).any()) for part in parts)
-
-
-def finished(distances: np.ndarray, sources: np.ndarray, n: int, far: float, wide: bool) -> np.ndarray:
-    """Return (sources, n) distances in the form of Result, in the kernel's memory if cells have the same width."""
-    to = np.dtype(np.float64 if wide else np.float32)
-    if distances.itemsize == to.itemsize:
-        result = _packed(distances, len(sources), n).view(to)
-        distances = result.view(distances.dtype)
-    else:
-        result = np.empty((len(sources), n), to)
-
-    def finish(rows: slice) -> None:
-        cells = distances[rows, :n]
-        if cells.dtype.kind == "f":
-            result[rows] += 0  # -0 becomes +0
+        They overwrite those of the kernel if cells have the same width.
+        """
+        n, to = self.facts.n, np.dtype(np.float64 if wide else np.float32)
+        if distances.itemsize == to.itemsize:
+            result = _packed(distances, n).view(to)
+            distances = result.view(distances.dtype)
         else:
-            result[rows] = np.where(cells >= far, to.type(np.inf), cells.astype(to))
+            result = np.empty((n, n), to)
 
-    each_block(result, finish)
-    result[np.arange(len(sources)), sources] = 0  # rounded weights may make it slightly negative
-    return result
+        def finish(rows: slice) -> None:
+            cells = distances[rows, :n]
+            if cells.dtype.kind == "f":
+                result[rows] += 0  # -0 becomes +0
+            else:
+                result[rows] = np.where(cells >= far, to.type(np.inf), cells.astype(to))
+
+        each_block(result, finish)
+        np.fill_diagonal(result, 0)  # rounded weights may make it slightly negative
+        return result
 
 
-def _packed(whole: np.ndarray, rows: int, n: int) -> np.ndarray:
-    """Return the rows x n corner of a matrix without gaps between rows, moved within its memory if possible."""
-    if whole.shape == (rows, n):
-        return np.require(whole, requirements=["C", "W"])
+def _packed(whole: np.ndarray, n: int) -> np.ndarray:
+    """Return the n x n corner of a matrix without gaps between rows, moved within its memory if possible."""
     flat = np.require(whole, requirements=["C", "W"]).reshape(-1)
     pitch = whole.shape[1]
-    for row in range(1, rows):
+    for row in range(1, n) if pitch > n else ():
         flat[row * n : (row + 1) * n] = flat[row * pitch : row * pitch + n]  # never overtaking the moved rows
-    return flat[: rows * n].reshape(rows, n)
-
-
-def reach_of(graph: Adjacency, enough: float) -> tuple[float, bool]:
-    """Return an upper bound on all distances, max d(v, .) + max d(., v) for v = 0, and whether it is valid.
-
-    A dense matrix is searched until that is less than `enough`. Negative weights count as 0, which never shortens a distance.
-    """
-    if graph.arcs is None:
-        return longest(*_of_dense(graph, enough))
-    sources, targets, weights = graph.arcs
-    weights = np.maximum(weights, 0)
-    return longest(*(from_first(graph.n, *ends, weights) for ends in ((sources, targets), (targets, sources))))
+    return flat[: n * n].reshape(n, n)
 
 
 def from_first(

@@ -21,7 +21,7 @@ from fwtui.measure.rank_worker import assign_devices, cores_for, engine_at, rank
 from fwtui.measure.worker import diagnose
 from fwtui.solver.call import Call
 from fwtui.solver.compiled_code import compiled
-from fwtui.solver.host_graph import HostGraph
+from fwtui.solver.driver import answer
 from fwtui.solver.result import Result
 from fwtui.stream.requests import Reply
 
@@ -46,7 +46,7 @@ def solve_mpi(read: Callable[[], GivenGraph], comm: Any, call: Call) -> Result:
             try:
                 graph = read()
                 call.clock.lap("set-up")
-                outcome = HostGraph(graph, _Engine(member, work)).solve(call)
+                outcome = answer(graph, call, _Engine(member, work))
             except Exception as error:
                 outcome = error
             member.channel.order(encode_order(EndOrder()))

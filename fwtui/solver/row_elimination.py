@@ -14,8 +14,8 @@ from fwtui.graphs.bounds import BY_EDGES, Choice, choices, held_below, rounded
 from fwtui.solver.call import Call
 from fwtui.solver.compiled_code import compiled
 from fwtui.solver.ends import Ends, check_rows_fit
+from fwtui.solver.kernel_run import check_cycles
 from fwtui.solver.result import Result, Stats
-from fwtui.solver.solver_graph import check_cycles
 from fwtui_kernels.plan import FLOATS
 
 if TYPE_CHECKING:

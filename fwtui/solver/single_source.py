@@ -12,8 +12,8 @@ from fwtui.graphs.cycles import cycle_or_heights
 from fwtui.solver.call import Call
 from fwtui.solver.costs import processes, seconds_of_searches
 from fwtui.solver.ends import Ends, check_rows_fit
+from fwtui.solver.kernel_run import cycle_error
 from fwtui.solver.result import Result, Stats
-from fwtui.solver.solver_graph import cycle_error
 
 PROOF = "sums in 64 bits"
 _CELL, _WIDE = 4, 8  # bytes of a distance; of one that float32 does not hold

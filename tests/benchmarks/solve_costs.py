@@ -21,9 +21,9 @@ import numpy as np
 from fwtui import solve
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.graph import EdgeFacts
-from fwtui.solver import choose
+from fwtui.solver import engine_choice
 from fwtui.solver.call import Call
-from fwtui.solver.host_graph import HostGraph
+from fwtui.solver.driver import answer
 
 
 def _turned_rows(n: int) -> np.ndarray:
@@ -37,7 +37,7 @@ def _turned_rows(n: int) -> np.ndarray:
 
 def streaming(n: int, gibibytes: float) -> None:
     """int32, dense; in core first."""
-    engine = choose.choose_engine(None, n, needed_by="a test")
+    engine = engine_choice.choose_engine(None, n, needed_by="a test")
     graph = Adjacency(n, dense=_turned_rows(n))
     # the matrix is not looked through for what is known of it
     graph.__dict__["facts"] = EdgeFacts(n, n * (n - 1), 1.0, 999.0, True, True)
@@ -45,7 +45,7 @@ def streaming(n: int, gibibytes: float) -> None:
         if cap is not None:
             engine.free_bytes = lambda cap=cap: cap
         begin = time.perf_counter()
-        solved = HostGraph(graph, engine).solve(Call("int32")).stats
+        solved = answer(graph, Call("int32"), engine).stats
         spent = time.perf_counter() - begin
         print(f"n = {n} {solved.kernel} (tile {solved.tile}): {_stages(solved.seconds)}; in all {spent:.1f}")
         del solved

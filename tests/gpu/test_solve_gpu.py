@@ -16,7 +16,7 @@ from fwtui.experiment.experiment import KINDS, Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.library_objects import lazy_of_object, of_object
-from fwtui.solver import choose, costs, device_graph
+from fwtui.solver import costs, device_graph, engine_choice
 from fwtui.solver.call import Call
 from fwtui.solver.driver import answer
 from fwtui.solver.host_graph import HostGraph
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture(scope="module")
 def engine() -> Any:
-    return choose.cuda_engine(FIRST_GPU)
+    return engine_choice.cuda_engine(FIRST_GPU)
 
 
 SIGNS: list[dict[str, Any]] = [{}, {"negative": 0.3}, {"low": 0, "high": 2}, {"high": 65536}, {"real": True}]

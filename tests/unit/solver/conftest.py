@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from fwtui.solver import choose
+from fwtui.solver import kernel_choice
 
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose, "_scipy_has_run", False)
+    monkeypatch.setattr(kernel_choice, "_scipy_has_run", False)
 
 
 @pytest.fixture

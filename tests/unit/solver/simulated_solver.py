@@ -12,9 +12,10 @@ from scipy.sparse.csgraph import NegativeCycleError
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import HostEngine
 from fwtui.graphs.adjacency import Adjacency, Arcs
+from fwtui.graphs.bounds import choices
 from fwtui.graphs.library_objects import graph_of, lazy_of_object, of_object
 from fwtui.graphs.vertices import Vertices
-from fwtui.solver import call, choose, compiled_code, costs, device_graph, device_predecessors, driver, host_graph, paths
+from fwtui.solver import call, compiled_code, costs, device_graph, device_predecessors, driver, host_graph, kernel_choice, paths
 from fwtui.solver.call import Call, Clock
 from fwtui.solver.driver import answer
 from fwtui_kernels import registry
@@ -22,4 +23,5 @@ from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import Target
 
 engine = HostEngine(Target("simulator"), cuda.stream())
+cuda.as_cuda_array = lambda array: array
 rng = np.random.default_rng(4)

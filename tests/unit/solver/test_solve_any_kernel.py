@@ -18,7 +18,7 @@ from fwtui_kernels.plan import Shape, Target
 def ladder(monkeypatch: pytest.MonkeyPatch) -> None:
     """Add a kernel that is preferred to all others on a CPU."""
     more = {**registry(), "plain": plain("cpu", 1000)}
-    own = ".solver.choose", ".solver.call", ".experiment.user_kernel_registry", ".machine.device_choice"
+    own = ".solver.kernel_choice", ".solver.call", ".experiment.user_kernel_registry", ".machine.device_choice"
     for module in ("_kernels", "_kernels.auto", *own):
         monkeypatch.setattr(f"fwtui{module}.registry", lambda: more, raising=False)
     monkeypatch.setattr("fwtui.machine.tuning_table.load", lambda *given: ())
@@ -69,11 +69,11 @@ from simulated_solver import *
 
 kernel = plain("cuda", 1000)
 matrix = np.array([[0, 3, 9.0], [np.inf, 0, 2], [1, np.inf, 0]])
-choose.registry = call.registry = lambda: {"plain": kernel}
+kernel_choice.registry = call.registry = lambda: {"plain": kernel}
 for given in (matrix, np.ma.masked_invalid(matrix)):
     told = driver.answer(graph_of(given), Call(kernel="plain", predecessors=True), engine)
     assert told.distances.tolist() == [[0, 3, 5], [3, 0, 2], [1, 4, 0]] and told.path(0, 2) == [0, 1, 2]
-there = device_graph.of_device_array(cuda.to_device(matrix), engine).solve(Call(kernel="plain", predecessors=True))
+there = answer(cuda.to_device(matrix), Call(kernel="plain", predecessors=True), engine)
 assert there.distances.copy_to_host().tolist() == told.distances.tolist() and there.path(0, 2) == [0, 1, 2]
 assert (there.predecessors.copy_to_host() == told.predecessors).all()
 """

@@ -11,7 +11,10 @@ from pretending import Pretend
 import fwtui
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.experiment.device import DeviceId
-from fwtui.solver import choose
+from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.bounds import facts_of
+from fwtui.solver import engine_choice, kernel_choice
+from fwtui.solver.host_graph import HostGraph
 from fwtui_kernels import registry
 
 PRELUDE = """
@@ -69,19 +72,19 @@ class TestChoice:
             raise RuntimeError("Error at driver init: \n\nno driver\nis here.\n:")
 
         pretend.driver(True, none)
-        assert choose.choose_engine(None, 5000) is choose.CPU
-        assert choose.choose_engine("cpu", 5000) is choose.CPU
+        assert engine_choice.choose_engine(None, 5000) is engine_choice.CPU
+        assert engine_choice.choose_engine("cpu", 5000) is engine_choice.CPU
         for asked, needed_by in ((0, ""), ("1", ""), (None, "a test")):
             with pytest.raises(NoGpu, match=r"cannot be used \(no driver is here\); run `fwtui doctor`"):
-                choose.choose_engine(asked, 5, needed_by)
+                engine_choice.choose_engine(asked, 5, needed_by)
         with pytest.raises(Refused, match="'cpu' does not suit a test; pass a CUDA device index"):
-            choose.choose_engine("cpu", 5, needed_by="a test")
+            engine_choice.choose_engine("cpu", 5, needed_by="a test")
 
     def test_small_graphs_are_solved_on_the_cpu(self, pretend: Pretend) -> None:
         pretend.driver(True, lambda gpu: pytest.fail("it was started"))
-        assert choose.choose_engine(None, choose.MIN_ON_GPU - 1) is choose.CPU
+        assert engine_choice.choose_engine(None, engine_choice.MIN_ON_GPU - 1) is engine_choice.CPU
         pretend.driver(False)
-        assert choose.choose_engine(None, choose.MIN_ON_GPU) is choose.CPU
+        assert engine_choice.choose_engine(None, engine_choice.MIN_ON_GPU) is engine_choice.CPU
 
     def test_every_type_has_a_kernel(self) -> None:
         from fwtui.engine.engine import HostEngine
@@ -89,10 +92,10 @@ class TestChoice:
 
         engine = HostEngine(Target("cuda", (9, 0), multiprocessors=132))
         for dtype, n in product(("int16", "int32", "float32"), (1, 500, 5000, 50000)):
-            kernel, shape = choose.suited(None, n, dtype, True, engine)
+            kernel, shape = kernel_choice.suited(None, n, dtype, True, engine)
             assert dtype in kernel.dtypes and kernel.refuses(shape) is None
         naive = registry()["naive"]
-        assert choose.suited(naive, 50, "int32", True, engine)[0] is naive
+        assert kernel_choice.suited(naive, 50, "int32", True, engine)[0] is naive
 
 
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
@@ -131,7 +134,7 @@ def test_the_graph_kernels_compile_for_real_gpus(every: bool) -> None:
 RESIDENT = """
 def ask(matrix, dtype=None, kernel=None):
     asked = Call(dtype, predecessors=True, kernel=kernel or "auto")
-    return device_graph.of_device_array(cuda.to_device(matrix), engine).solve(asked)
+    return answer(cuda.to_device(matrix), asked, engine)
 
 chain = np.full((5, 5), np.inf)
 chain[np.arange(4), np.arange(1, 5)] = 2.0**24 + 1
@@ -183,7 +186,7 @@ compiled_code.launch = slowly
 result = ask(chain)
 compiled_code.launch = launch
 told = result.stats.seconds
-assert set(told) == {"compile", "allocate", "prepare", "kernels", "copy out", "paths"}, told
+assert set(told) == {"set-up", "compile", "allocate", "prepare", "kernels", "copy out", "paths"}, told
 assert told["compile"] > 4000 and result.stats.total < told["compile"] + 1000, told
 # what is no edge on the diagonal says that a zero is one
 none = ask(np.where(np.eye(3) > 0, np.inf, 0.0))
@@ -217,7 +220,7 @@ class OnDevice:
 
 REFUSED = (
     *("of shape (2, 3) is not a graph", "of shape (4, 3, 3) is not a graph"),
-    *("zeros off the diagonal may mean", "-inf is not a weight", "leaves no room in int16", "which cannot be proved"),
+    *("zeros off the diagonal may mean", "-inf is not a weight", "leaves no room in int16", "some distances overflow int16"),
     *("'int8' is not supported", "weights of type bool are not supported", "weights of type >f8 are not supported on a GPU"),
 )
 
@@ -244,14 +247,15 @@ def test_an_array_is_read_on_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -> Non
     told: list[str] = []
 
     class Engine:
-        elsewhere, target = False, SimpleNamespace(backend="cuda")
+        ranks, target = (), SimpleNamespace(backend="cuda")
 
         def activate(self) -> None:
             told.append("this GPU, whichever was the last one")
 
-    monkeypatch.setattr(choose, "choose_engine", lambda *given, **named: Engine())
+    monkeypatch.setattr(engine_choice, "choose_engine", lambda *given, **named: Engine())
     monkeypatch.setattr("fwtui_kernels.compiled.device.cuda.as_cuda_array", lambda array: told.append("array"))
-    there = SimpleNamespace(solve=lambda call: told.append("answer"))
+    there = HostGraph(Adjacency(0), engine_choice.CPU, facts_of(0, 0, 0, 0, 0))
     monkeypatch.setattr("fwtui.solver.device_graph.of_device_array", lambda *given: there)
+    monkeypatch.setattr("fwtui.solver.driver.solve_in", lambda *given: told.append("answer") or True)
     fwtui.solve(OnDevice(), device=1)
     assert told == ["this GPU, whichever was the last one", "array", "answer"]

@@ -11,10 +11,10 @@ from test_solve import KINDS, least, random_arcs
 
 from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, Arcs
-from fwtui.solver import choose, costs, paths, solver_graph
+from fwtui.solver import costs, engine_choice, kernel_choice, kernel_run, paths
 from fwtui.solver.call import Call
 from fwtui.solver.costs import check_room
-from fwtui.solver.host_graph import HostGraph
+from fwtui.solver.kernel_choice import choose_kernel
 from fwtui.solver.solve import solve
 from fwtui_kernels.plan import Shape
 from fwtui_kernels.streaming import out_of_core
@@ -128,21 +128,20 @@ class TestRoom:
         self, n: int, free: int, weight: float, said: str, monkeypatch: pytest.MonkeyPatch, pretend: Pretend
     ) -> None:
         pretend.free_memory(free)
-        monkeypatch.setattr(solver_graph, "_ready", lambda *_: pytest.fail("it was computed first"))
+        monkeypatch.setattr(kernel_run, "ready_program", lambda *_: pytest.fail("it was computed first"))
         with pytest.raises(Refused, match=said):
             solve(Adjacency(n, arcs=Arcs(np.array([0]), np.array([1]), np.array([weight]))), device="cpu")
 
     def test_a_kept_result_needs_memory_for_a_matrix_on_the_host(self, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
         pretend.free_memory(1 << 30)
-        kept = HostGraph(Adjacency(60_000, arcs=Arcs(np.zeros(1, int), np.ones(1, int), np.ones(1))), choose.CPU, keep=True)
-        for _ in range(2):  # the second time the distances stay on the device, but the host has the kernel's matrix
+        graph = Adjacency(60_000, arcs=Arcs(np.zeros(1, int), np.ones(1, int), np.ones(1)))
+        for to_host in (True, False):  # the second time the distances stay on the device, but the host has the kernel's matrix
             with pytest.raises(Refused, match="60,000 vertices in int16 need"):
-                kept.choose_kernel(Call(keep_on_device=True), "int16")
-            monkeypatch.setattr(kept, "cells_here", lambda shape: 0)
-            monkeypatch.setattr(solver_graph, "fitting", lambda *_: (out_of_core.KERNEL, Shape(60_000, 512, "int16")))
+                choose_kernel(graph, graph.facts, Call(keep_on_device=True), "int16", engine_choice.CPU, to_host)
+            monkeypatch.setattr(kernel_choice, "suited", lambda *_: (out_of_core.KERNEL, Shape(60_000, 512, "int16")))
 
     def test_exhausted_memory_of_a_gpu_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for error, kind in (("CUDA_ERROR_OUT_OF_MEMORY: x", Refused), ("CUDA_ERROR_LAUNCH_FAILED: x", RuntimeError)):
-            monkeypatch.setattr(solver_graph, "_ready", Mock(side_effect=RuntimeError(error)))
+            monkeypatch.setattr(kernel_run, "ready_program", Mock(side_effect=RuntimeError(error)))
             with pytest.raises(kind, match=r"^the GPU's memory is exhausted; end|LAUNCH"):
                 solve(np.ones((9, 9)), kernel="serial")

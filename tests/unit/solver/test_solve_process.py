@@ -12,7 +12,7 @@ from processes import run_python
 
 from fwtui.engine.engine import HostEngine
 from fwtui.experiment.device import FIRST_GPU
-from fwtui.solver import choose, compiled_code
+from fwtui.solver import compiled_code, engine_choice
 from fwtui.solver.output import spent
 from fwtui_kernels.plan import Target
 
@@ -55,15 +55,15 @@ def test_a_gpu_in_use_takes_smaller_graphs_and_a_fork_has_lost_it(monkeypatch: p
     there = HostEngine(Target("cuda", (9, 0)))
     pretend.driver(True, lambda gpu: there)
     started = set[int]()
-    monkeypatch.setattr(choose, "_started_by", started)
-    assert choose.choose_engine(None, 1000) is choose.CPU, "none is in use"
-    assert choose.choose_engine(None, 4000) is there
+    monkeypatch.setattr(engine_choice, "_started_by", started)
+    assert engine_choice.choose_engine(None, 1000) is engine_choice.CPU, "none is in use"
+    assert engine_choice.choose_engine(None, 4000) is there
     started.add(os.getpid())
-    assert choose.choose_engine(None, 1000) is there and choose.choose_engine(None, 500) is choose.CPU
+    assert engine_choice.choose_engine(None, 1000) is there and engine_choice.choose_engine(None, 500) is engine_choice.CPU
     started.clear()
     started.add(1)
-    assert choose.choose_engine(None, 4000) is choose.CPU
-    assert choose.choose_engine(FIRST_GPU.index, 4000) is there, "and is told so by CUDA if it asks for it"
+    assert engine_choice.choose_engine(None, 4000) is engine_choice.CPU
+    assert engine_choice.choose_engine(FIRST_GPU.index, 4000) is there, "and is told so by CUDA if it asks for it"
 
 
 def test_a_forked_process_does_not_wait_for_a_thread_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:

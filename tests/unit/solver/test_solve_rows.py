@@ -20,7 +20,7 @@ from fwtui.common.errors import Failed, Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs.library_objects import graph_of
-from fwtui.solver import choose, costs, method, parallel_dijkstra
+from fwtui.solver import costs, kernel_choice, method, parallel_dijkstra
 from fwtui.solver.costs import MIN_SPARSE, shape_of
 from fwtui_kernels import registry
 from fwtui_kernels.parts import row_factor
@@ -276,11 +276,13 @@ def test_a_gpu_graph_is_ordered_if_that_is_faster_and_fits(order: float, free: i
     graph, dense = graph_of(arcs(MIN_SPARSE, kind="grid")).adjacency, registry()["look-ahead"]
     shape = shape_of(dense, MIN_SPARSE, "int32")
     gpu: Any = SimpleNamespace(target=Target("cuda"), ranks=(), free_bytes=lambda: free)
-    chosen, ordered, reason = choose.sparser(None, graph, graph.facts, dense, shape, gpu)
+    chosen, ordered, reason = kernel_choice.sparser(None, graph, graph.facts, dense, shape, gpu)
     assert (chosen.id == "sparse") == (kernel == "sparse") == (ordered.order is not None) == bool(reason)
     if free == 2**20:
         with pytest.raises(Refused, match=r"need 3\d.* MiB of device memory, but only .* omit the kernel, or choose a smaller"):
-            choose.sparser(named := registry()["sparse"], graph, graph.facts, named, shape_of(named, MIN_SPARSE, "int32"), gpu)
+            kernel_choice.sparser(
+                named := registry()["sparse"], graph, graph.facts, named, shape_of(named, MIN_SPARSE, "int32"), gpu
+            )
 
 
 def test_a_named_kernel_for_sparse_graphs_takes_any() -> None:

@@ -1,25 +1,21 @@
-"""Choice of the engine for a graph, then of its kernel, dense or sparse."""
+"""Choice of the kernel for a graph, dense or sparse."""
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
 
 from fwtui.common import units
-from fwtui.common.errors import NoGpu, Refused
+from fwtui.common.errors import Refused
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
-from fwtui.engine.engine_for import engine_for
-from fwtui.experiment.device import DeviceId
 from fwtui.graphs.adjacency import GivenGraph
 from fwtui.graphs.graph import EdgeFacts
+from fwtui.solver.call import Call
 from fwtui.solver.compiled_code import threads_lost
 from fwtui.solver.costs import (
-    MIN_ON_GPU,
-    MIN_ON_STARTED_GPU,
     SPARSE,
     check_device_room,
     check_room,
@@ -28,60 +24,20 @@ from fwtui.solver.costs import (
     in_order,
     is_sparse,
     ordered_shape,
+    rank_bytes_per_cell,
     seconds_of,
     shape_of,
 )
+from fwtui.solver.engine_choice import CPU
 from fwtui_kernels import registry
 from fwtui_kernels.auto import in_order as best_first
-from fwtui_kernels.compiled import cubin_cache
 from fwtui_kernels.parts.elimination import relaxations
 from fwtui_kernels.plan import Kernel, Shape
 from fwtui_kernels.streaming import out_of_core
 
-CPU = engine_for(DeviceId("cpu"))
-_started_by: set[int] = set()  # the processes that started a GPU: this one, or the one that it was forked from
 # vertices up to which SciPy's floyd_warshall takes less time than importing numba and loading a kernel: once, and many times
 _MAX_BY_SCIPY, _MAX_TINY = 896, 48
 _scipy_has_run = False  # set by the first graph; from the second on, loading a kernel pays
-
-
-def choose_engine(device: str | int | None, n: int, needed_by: str = "") -> Engine:
-    """Return the engine of the GPU to use, or of the CPU if nothing needs a GPU. Raises NoGpu or Refused."""
-    device_id = DeviceId.parse("auto" if device is None else str(device), "cpu")
-    if device_id.backend == "cpu":
-        if needed_by:
-            raise Refused(f"device 'cpu' does not suit {needed_by}; pass a CUDA device index, or omit it")
-        return CPU
-    must = bool(needed_by) or device_id.backend == "cuda"
-    if not must and n < _worth():
-        return CPU
-    if not must and not cubin_cache.some():  # cached cubins prove that this machine has a GPU
-        from fwtui.machine.hardware import driver_present
-
-        if not driver_present():
-            return CPU
-    gpu = device_id.on("cuda")
-    try:
-        return cuda_engine(gpu)
-    except Exception as error:  # no package, no driver, no such GPU: each has its own exception class
-        if must:
-            from fwtui.measure.cuda_errors import describe_start_failure
-
-            raise NoGpu(f"GPU {gpu} cannot be used ({describe_start_failure(str(error))[:200]}); run `fwtui doctor`") from None
-        return CPU
-
-
-def _worth() -> float:
-    """Return the number of vertices from which a GPU is faster."""
-    if not _started_by:
-        return MIN_ON_GPU
-    return MIN_ON_STARTED_GPU if _started_by == {os.getpid()} else inf  # CUDA does not work in a forked process
-
-
-def cuda_engine(gpu: DeviceId) -> Engine:
-    engine = engine_for(gpu)
-    _started_by.add(os.getpid())
-    return engine
 
 
 def suited(named_kernel: Kernel | None, n: int, dtype: str, nonnegative: bool, engine: Engine) -> tuple[Kernel, Shape]:
@@ -131,32 +87,36 @@ def _suits_scipy(n: int) -> bool:
     return first
 
 
-def fitting(named_kernel: Kernel | None, facts: EdgeFacts, dtype: str, engine: Engine) -> tuple[Kernel, Shape]:
-    """Return the result of suited(), or the kernel that streams the matrix if it does not fit the device. Raises Refused."""
-    kernel, shape = suited(named_kernel, facts.n, dtype, facts.nonnegative, engine)
+def choose_kernel(
+    graph: GivenGraph, facts: EdgeFacts, call: Call, dtype: str, engine: Engine, to_host: bool
+) -> tuple[Kernel, Shape, str]:
+    """Return the named kernel, or the best one, its shape, and the reason if the graph decided; a kernel that streams if needed.
+
+    `to_host`: the distances are copied to the host. Raises Refused if the matrix or the result does not fit in memory.
+    """
+    kernel, shape = suited(call.named, facts.n, dtype, facts.nonnegative, engine)
     if engine.ranks:
         from fwtui.engine.distributed_engine import DistributedEngine
 
         assert isinstance(engine, DistributedEngine)
         engine.activate()
         check_shares(kernel, shape, engine)
-        return kernel, shape
-    if (free := free_on_device(engine, kernel.bytes_of(shape))) == inf:
-        return kernel, shape
-    usable = int(free)
-    if kernel.fitted(shape, usable) is None:
-        kernel = out_of_core.KERNEL
-        shape = shape_of(kernel, facts.n, dtype, shape.nonnegative)
-    fitted = kernel.fitted(shape, usable)
-    if fitted is None:
-        most = kernel.largest_n(dtype, usable)
-        raise Refused(
-            f"{facts.n:,} vertices in {dtype} need more than the {memory(usable)} of device memory that are free, "
-            f"even tile by tile; choose a graph of up to {most:,} vertices, or device cpu"
-        )
-    if kernel.streams is not None:
-        check_room(fitted.padded, dtype, False)  # the matrix stays with the host
-    return kernel, fitted
+    elif (free := free_on_device(engine, kernel.bytes_of(shape))) != inf:
+        usable = int(free)
+        if kernel.fitted(shape, usable) is None:
+            kernel = out_of_core.KERNEL
+            shape = shape_of(kernel, facts.n, dtype, shape.nonnegative)
+        fitted = kernel.fitted(shape, usable)
+        if fitted is None:
+            most = kernel.largest_n(dtype, usable)
+            raise Refused(
+                f"{facts.n:,} vertices in {dtype} need more than the {memory(usable)} of device memory that are free, "
+                f"even tile by tile; choose a graph of up to {most:,} vertices, or device cpu"
+            )
+        shape = fitted
+    if to_host or kernel.streams is not None or call.predecessors:  # the matrix of a kernel that streams stays with the host
+        check_room(facts.n, dtype, call.predecessors, low=facts.low, rank_bytes=rank_bytes_per_cell(dtype, engine))
+    return sparser(call.named, graph, facts, kernel, shape, engine)
 
 
 def sparser(
