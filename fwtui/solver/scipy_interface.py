@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csgraph as scipys
@@ -10,39 +10,11 @@ from scipy.sparse import issparse
 
 from fwtui.graphs.adjacency import Adjacency, both_ways, count_finite, of_dense
 from fwtui.graphs.library_objects import check_sparse, of_entries
-from fwtui.solver.ends import Ends
-from fwtui.solver.method import KERNEL, choose_method
 from fwtui.solver.solve import solve_exactly
 
 _NEAR_0 = 1e-8  # up to it SciPy reads a weight of a dense array as 0, which is no edge, if it counts edges
 
 
-@overload
-def shortest_path(
-    csgraph: Any,
-    method: str = "auto",
-    directed: bool = True,
-    return_predecessors: Literal[False] = False,
-    unweighted: bool = False,
-    overwrite: bool = False,
-    indices: Any = None,
-) -> np.ndarray: ...
-
-
-@overload
-def shortest_path(
-    csgraph: Any,
-    method: str = "auto",
-    directed: bool = True,
-    *,
-    return_predecessors: Literal[True],
-    unweighted: bool = False,
-    overwrite: bool = False,
-    indices: Any = None,
-) -> tuple[np.ndarray, np.ndarray]: ...
-
-
-@overload
 def shortest_path(
     csgraph: Any,
     method: str = "auto",
@@ -51,50 +23,20 @@ def shortest_path(
     unweighted: bool = False,
     overwrite: bool = False,
     indices: Any = None,
-) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
-
-
-def shortest_path(
-    csgraph: Any,
-    method: str = "auto",
-    directed: bool = True,
-    return_predecessors: bool = False,
-    unweighted: bool = False,
-    overwrite: bool = False,
-    indices: Any = None,
-) -> np.ndarray | tuple[np.ndarray, np.ndarray | None]:
+) -> Any:
     """Return the result of scipy.sparse.csgraph.shortest_path: same arguments, conventions, data types and errors.
 
     The methods "auto" and "FW" run the kernels of `solve` if these round no sum. Distances then equal SciPy's to the last digit;
     among several shortest paths, predecessors may follow a different one. SciPy itself computes the methods "D", "BF" and "J",
-    graphs whose sums float64 rounds, and so few `indices` that its searches take less time.
+    graphs whose sums float64 rounds, and calls with `indices` or `overwrite`.
     """
-    if method == "auto" or (method == "FW" and indices is None):  # SciPy's refuses these
+    if method in ("auto", "FW") and indices is None and not overwrite:
         graph = _of_csgraph(csgraph, directed, unweighted)
-        suits = graph is not None and (indices is None or _kernels_pay(graph, indices, return_predecessors))
-        result = solve_exactly(graph, return_predecessors) if suits and graph is not None else None
+        result = solve_exactly(graph, return_predecessors) if graph is not None else None
         if result is not None:
             distances = result.distances.astype(np.float64, copy=False)
-            if overwrite and method == "FW" and indices is None and _is_overwritten(csgraph):
-                csgraph[...] = distances
-                distances = csgraph
-            before = result.predecessors
-            if indices is not None:
-                rows = np.asarray(indices)
-                distances, before = distances[rows], None if before is None else before[rows]
-            return (distances, before) if return_predecessors else distances
+            return (distances, result.predecessors) if return_predecessors else distances
     return scipys.shortest_path(csgraph, method, directed, return_predecessors, unweighted, overwrite, indices)
-
-
-def _kernels_pay(graph: Adjacency, indices: Any, predecessors: bool) -> bool:
-    """Return whether a kernel for all pairs is faster than a search from each source; False for sources that SciPy rejects."""
-    rows = np.asarray(indices)
-    valid = rows.ndim <= 1 and rows.dtype.kind in "iu" and rows.size and rows.min() >= 0 and rows.max() < graph.n
-    return bool(valid) and choose_method(graph, Ends(graph.n, rows.reshape(-1), None), predecessors) == KERNEL
-
-
-def _is_overwritten(matrix: Any) -> bool:
-    return type(matrix) is np.ndarray and matrix.dtype == np.float64 and matrix.flags.c_contiguous and matrix.flags.writeable
 
 
 def _of_csgraph(csgraph: Any, directed: bool, unweighted: bool) -> Adjacency | None:

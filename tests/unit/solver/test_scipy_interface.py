@@ -2,16 +2,14 @@
 
 import inspect
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
-from pretending import Pretend
 from scipy.sparse import csgraph
 from scipy.sparse.csgraph.tests import test_shortest_path as theirs
 
 from fwtui import shortest_path
-from fwtui.solver import costs, paths, scipy_interface
+from fwtui.solver import paths, scipy_interface
 
 
 @pytest.fixture(autouse=True)
@@ -42,26 +40,6 @@ def test_scipy_or_fwtui_answers(
     monkeypatch.setattr(scipy_interface.scipys, "shortest_path", lambda *given: asked.append(1) or original(*given))
     assert shortest_path(np.array([[0, weight], [0, 0]]), method, indices=indices).flat[1] == weight
     assert bool(asked) == by_scipy
-
-
-@pytest.mark.parametrize("indices", [(7, 299, 7, *range(40)), np.int64(5)], ids=["many", "one"])
-def test_some_rows_are_those_of_scipy(indices: Any, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
-    graph = np.random.default_rng(4).integers(1, 99, (300, 300))
-    expected = csgraph.shortest_path(graph, indices=indices, return_predecessors=True)
-    if np.ndim(indices) == 0:
-        pretend.limits(costs, SECONDS_PER_STEP=1.0)  # only a GPU is sooner than one search
-    monkeypatch.setattr(scipy_interface.scipys, "shortest_path", None)
-    distances, before = shortest_path(graph, indices=indices, return_predecessors=True)
-    np.testing.assert_array_equal(distances, expected[0])
-    assert before.shape == expected[1].shape
-
-
-def test_overwriting_works_as_in_scipy() -> None:
-    graph = np.array([[0.0, 1, 9], [0, 0, 2], [0, 0, 0]])
-    found = shortest_path(graph, "FW", overwrite=True)
-    assert found is graph and graph[0, 2] == 3
-    kept = np.array([[0.0, 1], [0, 0]], dtype=np.float32)
-    assert shortest_path(kept, "FW", overwrite=True) is not kept and kept[1, 0] == 0
 
 
 @pytest.mark.parametrize("weight", [1e-7, 1e-8, -1e-9, 1e-12])
