@@ -113,8 +113,8 @@ class Queue:
 class Runner:
     """Starts a campaign's experiments one after the other, each once the session is free."""
 
-    def __init__(self, queue: Queue, experiments: Iterator[Settled | None], skip: Callable[[Settled, str], object]):
-        """Run `experiments`, which yields None while the next one is undecided; `skip` receives the reasons of skipped ones."""
+    def __init__(self, queue: Queue, experiments: Iterator[Settled], skip: Callable[[Settled, str], object]):
+        """Run `experiments`; `skip` receives the reasons of skipped ones."""
         self._queue, self._experiments, self._skip = queue, experiments, skip
 
     def tick(self) -> bool:
@@ -122,8 +122,6 @@ class Runner:
         if self._queue.live.busy:
             return True
         for experiment in self._experiments:
-            if experiment is None:
-                return True
             why = self._queue.refusal(experiment) or self._queue.start(experiment)
             if not why:
                 return True

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from math import inf
-from threading import Thread
 
-from fwtui.campaigns.claims import BEGIN, END, Paper
+from fwtui.campaigns.claims import BEGIN, Paper
 from fwtui.campaigns.evidence import SKIPPED, Evidence, Missing, experiment, label
 from fwtui.campaigns.queue import Queue, Runner
 from fwtui.common.child_process import ModuleProcess
@@ -14,7 +13,6 @@ from fwtui.common.errors import Refused
 from fwtui.common.temporary_folder import temporary_folder
 from fwtui.experiment.experiment import FULL_CHECK, Experiment, Settled, changed, identity
 from fwtui.live.protocols import RunSession, finish
-from fwtui.stream import events
 from fwtui.stream.requests import SaveRequest
 from fwtui_kernels import registry
 
@@ -24,35 +22,15 @@ MAX_WRITING_SECONDS = 120.0  # time limit for writing a graph file
 
 
 class Reproduction:
-    """A paper's experiments. Call `tick()` until it returns False, then `close()`. Earlier runs of the session do not count."""
+    """A paper's experiments on a new session."""
 
     def __init__(self, live: RunSession, paper: Paper, gpu: bool, quick: bool, report: Callable[[str], None]):
-        self.paper, self.evidence, self.cancelled = paper, Evidence(live.model, paper.dtype, since=live.now), False
+        self.paper, self.evidence = paper, Evidence(live.model, paper.dtype)
         self.title = f"{BEGIN}{paper.name}{' --quick' if quick else ''}"
         self._live, self._gpu, self._quick, self._report, self._skipped = live, gpu, quick, report, set[str]()
-        self._seen, self._records = set[tuple[object, ...]](), False
+        self._seen = set[tuple[object, ...]]()
         self._queue = Queue(live, QUICK_SECONDS if quick else paper.seconds)
         self.runner = Runner(self._queue, self._wanted(), lambda settled, why: self._skip(label(settled), why))
-
-    def record(self) -> None:
-        """Record until close() unless something records already. Raises Refused if the recording cannot begin."""
-        if self._live.recorder is None:
-            self._records = self._live.record(title=self.title) is not None
-
-    def tick(self) -> bool:
-        """Start the next experiment if the session is free, without blocking; return False after the last one."""
-        return self._live.busy if self.cancelled else self.runner.tick()
-
-    def cancel(self) -> None:
-        """Start no further run; the current one must be cancelled too, and is recorded to its end."""
-        self.cancelled = True
-
-    def close(self) -> None:
-        """Mark the end, and end the recording that it began."""
-        self._live.mark(f"{END}{self.paper.name}")
-        if self._records and (recorder := self._live.recorder) is not None:
-            self._live.stop_recording()
-            self._live.emit(events.Notice(t=self._live.now, text=f"recorded {recorder.path}"))
 
     def count(self) -> None:
         """Profile the kernels whose hardware counters the claims can use."""
@@ -68,30 +46,25 @@ class Reproduction:
             if not self._live.model.runs[run.id].counted:  # a notice gives the reason
                 return
 
-    def _wanted(self) -> Iterator[Settled | None]:
-        """Yield the experiments that this machine can run, each after the last one is over; None while a file is written."""
+    def _wanted(self) -> Iterator[Settled]:
+        """Yield the experiments that this machine can run, each after the last one is over."""
         self._live.mark(self.title)
         self._queue.go()
         for group in self.paper.runs:
             sizes = group.sizes(self._gpu, self._quick)
             listed = (experiment(spec, n, self.paper.dtype) for n in sizes for spec in group.of)
             for requested in self._from_files(group.of[0], sizes) if group.file else listed:
-                settled = self._settled(requested) if requested is not None else None
+                settled = self._settled(requested)
                 if settled is not None:
                     self._report(f"{label(settled)}, about {self._queue.expect(settled).total:.0f} s")
-                if settled is not None or requested is None:
                     yield settled
 
-    def _from_files(self, spec: str, sizes: tuple[int, ...]) -> Iterator[Experiment | None]:
+    def _from_files(self, spec: str, sizes: tuple[int, ...]) -> Iterator[Experiment]:
         with temporary_folder() as folder:
             for n in sizes:
                 path = folder / f"graph-{n}.gr"
                 request = SaveRequest(experiment("serial", n, self.paper.dtype), str(path))
-                process = ModuleProcess("fwtui.measure.save_graph")
-                writer = Thread(target=process.finish, args=(MAX_WRITING_SECONDS, request), daemon=True)
-                writer.start()
-                while writer.is_alive():
-                    yield None
+                ModuleProcess("fwtui.measure.save_graph").finish(MAX_WRITING_SECONDS, request)
                 if path.exists():
                     yield changed(experiment(spec, n, self.paper.dtype), file=str(path))
                 else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Protocol
 
 import msgspec
@@ -40,10 +39,7 @@ class RunSession(SessionDriver, Protocol):
 
     @property
     def now(self) -> float: ...
-    def emit(self, event: events.Event) -> None: ...
     def count(self, run: int) -> None: ...
-    def record(self, folder: Path | None = None, path: Path | None = None, title: str = "") -> Recorder: ...
-    def stop_recording(self, reason: str = "closed") -> None: ...
 
 
 def recording_preface(live: RunSession, title: str, going: Sequence[Line] = ()) -> tuple[events.Header, list[Line], float]:

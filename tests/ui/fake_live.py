@@ -100,21 +100,15 @@ class FakeLive:
             return
         self._script.append(events.RunDone(t=self.model.t, run=self._active, outcome="cancelled"))
 
-    def record(self, folder: Path | None = None, path: Path | None = None, title: str = "") -> Recorder:
-        self.recorder = Recorder.at(path, msgspec.structs.replace(scenes.header(), title=title), (), own_folder(), title)
-        return self.recorder
-
     def name(self, title: str) -> Path:
         self.names.append(title)
-        return (self.recorder or self.record(title=title)).path
+        if self.recorder is None:
+            header = msgspec.structs.replace(scenes.header(), title=title)
+            self.recorder = Recorder.at(None, header, (), own_folder(), title)
+        return self.recorder.path
 
     def go_on(self, session: ContinuedSession) -> None:
         self.model.adopt(session.model)
-
-    def stop_recording(self, reason: str = "closed") -> None:
-        assert self.recorder is not None
-        self.recorder.close(reason)
-        self.recorder = None
 
     def mark(self, text: str) -> None:
         self._script.append(events.Marker(t=self.model.t, text=text))

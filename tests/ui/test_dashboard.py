@@ -10,8 +10,6 @@ from fake_live import FakeLive
 from pressing import NARROW, WIDE, go, opened, press, proceed
 from textual.widgets import Button, Input, Select
 
-from fwtui.campaigns.claims import papers
-from fwtui.campaigns.reproduction import Reproduction
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
 from fwtui.sessions.autosave import Keeper
@@ -259,9 +257,6 @@ def test_one_sentence_names_the_work_that_quitting_would_end(live: FakeLive, tmp
     assert view.end == "The work in progress would be cancelled; 1 finished run is saved."
     live.recorder = Recorder.at(tmp_path / "named", scenes.header())
     assert view.end == "The work in progress would be cancelled and the recording named would end; it is saved."
-    view.campaign = Reproduction(live, papers()["catinello"], gpu=False, quick=True, report=print)
-    live.recorder = None
-    assert view.end == "The experiments of catinello would stop; 1 finished run is saved."
 
 
 async def test_a_paused_view_does_not_change_while_data_arrives(dashboard: FwtuiApp, live: FakeLive) -> None:

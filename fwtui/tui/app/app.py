@@ -49,7 +49,6 @@ from fwtui.tui.textual_internals import Survivor, drop_lines, failed_widget
 if TYPE_CHECKING:
     from fwtui.sessions.pipes import Listener
     from fwtui.tui.app.crash_log import CrashLog
-    from fwtui.tui.app.reproduction_screen import Documents
     from fwtui.tui.app.session_opener import SessionOpener
     from fwtui.tui.app.terminal_input import InputFailed
     from fwtui.tui.frame.loaded_recording import Recording, SessionWanted
@@ -308,19 +307,13 @@ class FwtuiApp(Survivor):
             await self.views.go(view, place)
             getattr(self.screen, "bring", lambda path: None)(str(path))  # a dialog over the screen has none
 
-    @cached_property
-    def _documents(self) -> Documents:
-        from fwtui.tui.app.reproduction_screen import Documents
-
-        return Documents(self, self.show_message)
-
     def show_message(self, text: str, level: str = "info") -> None:
         """Show a message on the log line of the present screen."""
         if (screen := next((s for s in reversed(self.screen_stack) if isinstance(s, Frame)), None)) is not None:
             screen.show_message(text, level)
 
     def commands(self) -> Iterator[Command]:
-        """Yield the commands that switch screens, change the theme, evaluate papers, and replay sessions of this machine."""
+        """Yield the commands that switch screens, change the theme, and replay sessions of this machine."""
         from fwtui.sessions.library import paths
         from fwtui.tui.frame.loaded_recording import named
 
@@ -329,7 +322,6 @@ class FwtuiApp(Survivor):
         yield Command("Theme", self.search_themes, "change the colours until the program ends", looks=True)
         if self.view is not None:
             yield from panels(self.view, self.action_place)
-            yield from self._documents.commands(self.view)
         for path in paths():
             yield Command(f"Replay: {named(path)}", partial(self.open, path), looks=True)
 
@@ -351,8 +343,6 @@ class FwtuiApp(Survivor):
                 view.sweep.tick()
             if view.playback is not None:
                 view.playback.tick(time.monotonic() if now is None else now)
-            if view.campaign is not None:
-                self._documents.tick(view)
         self.pace.collect()
         for screen in self.screen_stack:
             if isinstance(screen, Frame):

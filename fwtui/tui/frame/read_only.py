@@ -32,11 +32,9 @@ class NoEngine:
 
     def cancel(self) -> None: ...
 
-    def stop_recording(self, reason: str = "closed") -> None: ...
-
     def close(self, reason: str = "closed") -> None: ...
 
     def _refuse(self, *arguments: Any, **named: Any) -> NoReturn:
         raise Refused(READ_ONLY)
 
-    start = settled = emit = mark = count = answer = measure_limits = record = name = go_on = _refuse
+    start = settled = mark = count = answer = measure_limits = name = go_on = _refuse

@@ -27,7 +27,6 @@ from fwtui.tui.frame.places import Place
 from fwtui_kernels.probes.probe_forms import forms_of
 
 if TYPE_CHECKING:
-    from fwtui.campaigns.reproduction import Reproduction
     from fwtui.campaigns.sweep.running import Sweep
     from fwtui.tui.frame.playback import Playback
     from fwtui.tui.widgets.draft import Draft
@@ -75,7 +74,6 @@ class View:
     named: str = ""  # the user's name for the session
     find_earlier: Callable[[], Earlier | None] | None = None  # finds the session that this one can continue; slow
     earlier: Earlier | None = None  # the session that this one can continue
-    campaign: Reproduction | None = None  # the running experiments of a paper
     motion: bool = False  # play the plan of a finished run in slow motion
     notice: LogEntry | None = None  # last message of a screen
     answered: int | None = None  # number of the marker whose answer is shown
@@ -144,12 +142,10 @@ class View:
     def busy(self) -> bool:
         """True while a run, a profiler or a queue of runs is active."""
         sweeping = self.sweep is not None and self.sweep.going
-        return sweeping or self.campaign is not None or (self.source is not None and self.source.busy)
+        return sweeping or (self.source is not None and self.source.busy)
 
     def cancel(self) -> str:
         """Cancel the active run or queue; return a message, "" if nothing was active."""
-        if self.campaign is not None:
-            self.campaign.cancel()
         if self.sweep is not None and self.sweep.going:
             self.sweep.cancel()
             return "the sweep is cancelled; its finished runs stay, and it can continue from there"
@@ -229,8 +225,6 @@ class View:
         recorder = self.source.recorder if self.source is not None else None
         if recorder is None:
             return None
-        if self.campaign is not None:
-            return f"the experiments of {self.campaign.paper.name} are being recorded; wait until they end"
         elsewhere = recorder.path.parent.resolve() != own_folder().resolve()
         return f"this session is already recorded to {recorder.path}" if elsewhere else None
 
@@ -242,9 +236,7 @@ class View:
             return ""
         done, run = sum(run.state == "done" for run in source.model.runs.values()), source.model.run
         ends = []
-        if self.campaign is not None:
-            ends.append(f"the experiments of {self.campaign.paper.name} would stop")
-        elif self.sweep is not None and self.sweep.going:
+        if self.sweep is not None and self.sweep.going:
             ends.append("the sweep would stop")
         elif source.busy:
             what = f"run {run.id}" if run is not None and run.state == "running" else "the work in progress"

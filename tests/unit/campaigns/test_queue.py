@@ -86,14 +86,13 @@ def test_the_number_of_passes_is_a_rule_by_their_length() -> None:
 
 def test_a_runner_starts_runs_within_the_time_limit_and_gives_reasons_for_skipped_ones() -> None:
     live: Any = MadeLive(Made().add(ask("naive", 8192), 2.0))
-    wanted = [settle(ask("naive", 64, repeats=1)), None, settle(ask("naive", 32768)), settle(ask("naive", 128, repeats=1))]
+    wanted = [settle(ask("naive", 64, repeats=1)), settle(ask("naive", 32768)), settle(ask("naive", 128, repeats=1))]
     skipped: list[str] = []
     runner = Runner(Queue(live, 100.0).go(), iter(wanted), lambda settled, why: skipped.append(f"{settled.n}: {why}"))
     assert runner.tick() and [one.n for one in live.started] == [64]
     live.busy = True
     assert runner.tick() and len(live.started) == 1, "one at a time"
     live.busy = False
-    assert runner.tick() and len(live.started) == 1, "the next one is not ready"
     runner.run()
     assert [one.n for one in live.started] == [64, 128] and not runner.tick()
     assert skipped == ["32768: expected to take 2 min 08 s, more than 60 s per repetition"]
