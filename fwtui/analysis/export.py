@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, TextIO
+from typing import Any, TextIO
 
 import msgspec
 
@@ -16,7 +16,6 @@ from fwtui.analysis.columns import PRINTED, head, printed
 from fwtui.analysis.report import markdown, result
 from fwtui.common import gc_pause, units
 from fwtui.common.as_json import as_json
-from fwtui.common.errors import Refused
 from fwtui.sessions.library import load_model
 from fwtui.sessions.reader import open_session
 from fwtui.stream import events
@@ -34,7 +33,7 @@ _UNITS: dict[str, Callable[[float], str]] = {  # by the end of a column's name
     "seconds": units.duration,
     "share": units.percent,
 }
-FORMATS = {"csv": ".csv", "jsonl": ".jsonl", "md": ".md", "parquet": ".parquet"}
+FORMATS = {"csv": ".csv", "jsonl": ".jsonl", "md": ".md"}
 # parts of a result that have their own rows, and the version of its fields
 _OWN_TABLE = ("phase_details", "phases", "counters", "answers", "version")
 _NESTED = ("ranks", "samples")  # parts of a result that no cell can hold
@@ -171,22 +170,6 @@ def write_markdown(rows: Iterable[Row], out: TextIO) -> None:
     named = ([(row.get("counter", name) if name == "value" else name, row.get(name)) for name in columns] for row in rows)
     cells = ([_markdown_cell(_with_unit(*one)) for one in row] for row in named)
     out.writelines(f"{line}\n" for line in markdown([name.replace("_", " ") for name in columns], cells))
-
-
-def parquet_writer() -> Callable[[Iterable[Row], IO[bytes]], None]:
-    """A function that writes rows to a file. Raises Refused if neither pyarrow nor pandas is installed."""
-    try:
-        import pyarrow  # pyright: ignore[reportMissingImports]
-        from pyarrow import parquet  # pyright: ignore[reportMissingImports]
-    except ImportError:
-        pass
-    else:
-        return lambda rows, file: parquet.write_table(pyarrow.Table.from_pylist([*rows]), file)
-    try:
-        import pandas  # pyright: ignore[reportMissingImports]
-    except ImportError:
-        raise Refused("Parquet needs pyarrow, which is not installed here; install it, or export .csv or .jsonl") from None
-    return lambda rows, file: pandas.DataFrame.from_records([*rows]).to_parquet(file)
 
 
 def _csv_cell(value: Any) -> Any:

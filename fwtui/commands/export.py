@@ -1,11 +1,10 @@
-"""Export a table of a session (runs, phases, telemetry ...) as CSV, JSON lines, Markdown or Parquet, the session as a Perfetto
+"""Export a table of a session (runs, phases, telemetry ...) as CSV, JSON lines or Markdown, the session as a Perfetto
 trace (x.perfetto.json), or its replay as a web page (talk.html), animated picture (talk.svg) or asciinema file (talk.cast).
 """
 
 from __future__ import annotations
 
 import argparse
-import errno
 import io
 import math
 import os
@@ -87,7 +86,6 @@ def execute(args: argparse.Namespace) -> int:
     if args.format is None and (args.out or "").endswith(trace_events.ENDING):
         return _trace(args)
     form = _format(args)
-    in_parquet = export.parquet_writer() if form == "parquet" else None
     path = resolve(args.session)
     if args.out is not None:
         check_writable(args.out, str(path), force=args.force)
@@ -99,12 +97,6 @@ def execute(args: argparse.Namespace) -> int:
         rows, complete = export.read_rows(path, what)
     if args.out is None:
         WRITERS[form](rows, sys.stdout)
-    elif in_parquet is not None:
-        with atomic_write(args.out, force=args.force) as file:
-            try:
-                in_parquet(rows, file)
-            except OSError as error:  # pyarrow's message does not name the file
-                raise OSError(error.errno, os.strerror(error.errno or errno.EIO)) from None
     else:
         with _text_file(args.out, args.force) as file:
             WRITERS[form](rows, file)
@@ -126,8 +118,6 @@ def _trace(args: argparse.Namespace) -> int:
 
 
 def _format(args: argparse.Namespace) -> str:
-    if args.out is None and args.format == "parquet":
-        raise Refused("Parquet is not written to standard output; name a file with -o")
     if args.out is None:
         return args.format or "csv"
     out = Path(args.out)

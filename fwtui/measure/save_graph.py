@@ -10,7 +10,7 @@ from fwtui.common.child_protocol import serve
 from fwtui.common.streams import report
 from fwtui.common.units import counted, duration, memory, vertices
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment
-from fwtui.experiment.generate import check_room, compile_fill, generate
+from fwtui.experiment.generate import check_memory, compile_fill, generate
 from fwtui.graphs.formats import written_as
 from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.graph_loader import read
@@ -27,14 +27,13 @@ def save(experiment: Experiment, out: str, force: bool = True) -> None:
         check_writable(out, experiment.file, force=force)
         if experiment.real and not experiment.file:
             check_whole(Path(out), False)
-        if not experiment.file:
-            check_room(experiment, Path(out))
     elif not experiment.file:
         check_small(experiment.n, SIMULATOR_MAX_N)
     begin = time.perf_counter()
     if experiment.file:
         graph = read(experiment.file, experiment.dtype, options=experiment.reading)
     else:
+        check_memory(experiment)
         from fwtui.engine.generate_cpu import fill  # imports numba
 
         compile_fill(experiment, fill)

@@ -8,7 +8,6 @@ A module declares literal constants, read without importing it:
     BEGINS      a regular expression of the beginning of its files, if that identifies the format
     ARRAYS      True: arrays, which may take half of the free memory; else text, with a smaller limit
     WHOLE       True: real weights cannot be written
-    ARC_BYTES   least bytes of a written arc without its two vertices; 0: the size is not predicted
     MAX_DRAWN  most vertices that can be written; 0: any number
 and offers `read(source: Source) -> GivenGraph`, `write(graph: GraphInput, file, suffix: str) -> None`, or both.
 """

@@ -16,7 +16,6 @@ SUFFIXES = (".gr",)
 ORDER = 10
 BEGINS = rb"(c[^\n]*\n|\n)*p sp\s"
 WHOLE = True
-ARC_BYTES = 6
 
 
 def read(source: GraphFile) -> Adjacency:

@@ -17,7 +17,6 @@ from fwtui.graphs.text_tables import read_table
 TITLE = "edge list"
 SUFFIXES = (".txt", ".edges", ".el", ".snap")
 ORDER = 30
-ARC_BYTES = 2  # vertices are written from 0, which may take a digit less
 
 
 def read(source: GraphFile) -> Adjacency:

@@ -20,7 +20,6 @@ TITLE = "GraphML"
 SUFFIXES = (".graphml",)
 ORDER = 70
 BEGINS = rb"\s*<"
-ARC_BYTES = 55  # tags, and a weight of one digit
 _NOT_XML = "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]"
 _EDGE_TAGS, _OTHER_TAGS = 4, 8  # tags of an edge; tags outside edges and vertices
 _MAX_TAGS = 4_000_000  # an edge has two to four; each takes up to a kilobyte while they are read

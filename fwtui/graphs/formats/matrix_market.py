@@ -22,7 +22,6 @@ TITLE = "Matrix Market"
 SUFFIXES = (".mtx",)
 ORDER = 20
 BEGINS = rb"%%?MatrixMarket"
-ARC_BYTES = 4
 _FORMATS = ("coordinate", "array")
 _FIELDS = ("real", "double", "integer", "unsigned-integer", "pattern")
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric")

@@ -18,7 +18,6 @@ from fwtui.graphs.text_tables import read_table
 TITLE = "table"
 SUFFIXES = (".csv", ".tsv")
 ORDER = 40
-ARC_BYTES = 2  # vertices are written from 0, which may take a digit less
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 

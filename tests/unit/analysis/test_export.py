@@ -1,12 +1,9 @@
-"""Tables of `fwtui export`: the same rows in every format, cells that are neither formulas nor markup, and what Parquet needs."""
+"""Tables of `fwtui export`: the same rows in every format, and cells that are neither formulas nor markup."""
 
 import csv
-import errno
 import io
 import json
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +12,6 @@ from recorded_sessions import GOLDEN
 
 from fwtui.__main__ import main
 from fwtui.analysis import export
-from fwtui.common.errors import Refused
 from fwtui.stream import events
 
 
@@ -68,34 +64,6 @@ class TestExport:
         assert cells == "| 4096 | 253 ms | 3.2 % | 4.35 TB/s | 0.12 |"
         export.write_markdown([{"counter": "seconds", "value": 3.1e-4}, {"counter": "dram_share", "value": 0.25}], out)
         assert out.getvalue().splitlines()[-2:] == [r"| seconds | 310 us |", r"| dram\_share | 25.0 % |"]
-
-    def test_parquet_uses_what_is_installed_or_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        written: list[Any] = []
-        for name in ("pyarrow", "pyarrow.parquet", "pandas"):
-            monkeypatch.setitem(sys.modules, name, None)
-        with pytest.raises(Refused, match=r"Parquet needs pyarrow, which is not installed here; install it, or export .csv"):
-            export.parquet_writer()
-        frame = SimpleNamespace(from_records=lambda rows: SimpleNamespace(to_parquet=lambda path: written.append((rows, path))))
-        monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=frame))
-        file = io.BytesIO()
-        export.parquet_writer()([{"a": 1}], file)
-        assert written == [([{"a": 1}], file)]
-
-    def test_a_full_disk_is_one_sentence_for_parquet_too(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        def write(rows: object, file: object) -> None:
-            raise OSError(errno.ENOSPC, "Error writing bytes to file. Detail: [errno 28]")
-
-        monkeypatch.setattr(export, "parquet_writer", lambda: write)
-        assert main(["export", str(GOLDEN), "-o", str(tmp_path / "x.parquet")]) == 2
-        assert capsys.readouterr().err == "fwtui: x.parquet cannot be written: no space left on device; choose another place\n"
-        assert not list(tmp_path.iterdir())
-
-    def test_parquet_files_are_written(self, tmp_path: Path) -> None:
-        parquet = pytest.importorskip("pyarrow.parquet")
-        assert main(["export", str(GOLDEN), "telemetry", "-o", str(tmp_path / "t.parquet")]) == 0
-        assert parquet.read_table(tmp_path / "t.parquet").num_rows == len([*export.read_rows(GOLDEN, "telemetry")[0]])
 
 
 def test_export_to_a_file_and_to_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
