@@ -52,7 +52,6 @@ def run(
     all: bool = False,
     baseline: str | None = None,
     counters: bool = False,
-    answers: bool = False,
     record: bool | str | os.PathLike[str] = False,
     title: str | None = None,
     telemetry_hz: float | None = None,

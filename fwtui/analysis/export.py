@@ -24,7 +24,7 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
 Row = dict[str, Any]
-TABLES = ("runs", "phases", "samples", "rounds", "counters", "answers", "histogram", "telemetry", "markers")
+TABLES = ("runs", "phases", "samples", "rounds", "counters", "telemetry", "markers")
 _UNITS: dict[str, Callable[[float], str]] = {  # by the end of a column's name
     "relaxations_per_second": units.rate,
     "bytes_per_second": units.bandwidth,
@@ -35,7 +35,7 @@ _UNITS: dict[str, Callable[[float], str]] = {  # by the end of a column's name
 }
 FORMATS = {"csv": ".csv", "jsonl": ".jsonl", "md": ".md"}
 # parts of a result that have their own rows, and the version of its fields
-_OWN_TABLE = ("phase_details", "phases", "counters", "answers", "version")
+_OWN_TABLE = ("phase_details", "phases", "counters", "version")
 _NESTED = ("ranks", "samples")  # parts of a result that no cell can hold
 _FORMULA = re.compile(r"[=+\-@\t\r]")  # first characters of spreadsheet formulas
 _MARKS = re.compile(r"([\\`*_\[\]~])")
@@ -100,19 +100,6 @@ def _counters(model: Model, run: Run) -> Iterator[Row]:
             yield {"run": run.id, "kernel": run.experiment.kernel, "op": op, "counter": name, "value": value}
 
 
-def _answers(model: Model, run: Run) -> Iterator[Row]:
-    whole = result(model, run)["answers"]
-    if whole is not None:
-        fields = {name: value for name, value in whole.items() if name not in ("edges", "counts")}
-        yield _flat({"run": run.id, "kernel": run.experiment.kernel, "n": run.n, **fields})
-
-
-def _histogram(model: Model, run: Run) -> Iterator[Row]:
-    edges, counts = (run.answers.edges, run.answers.counts) if run.answers is not None else ((), ())
-    for low, high, count in zip(edges, edges[1:], counts, strict=False):
-        yield {"run": run.id, "kernel": run.experiment.kernel, "n": run.n, "low": low, "high": high, "pairs": count}
-
-
 def _rounds(model: Model, run: Run) -> Iterator[Row]:
     for phase_round in run.rounds:
         for name, seconds in zip(run.phase_names, phase_round.seconds, strict=False):
@@ -125,8 +112,6 @@ _OF_A_RUN: dict[str, Callable[[Model, Run], Iterator[Row]]] = {
     "phases": _phases,
     "rounds": _rounds,
     "counters": _counters,
-    "answers": _answers,
-    "histogram": _histogram,
 }
 
 

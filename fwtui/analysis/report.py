@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from fwtui.analysis import answers
 from fwtui.analysis.causes import hints
 from fwtui.analysis.columns import baseline_run, flops_per_task
 from fwtui.analysis.compare import ComparedRun, speedup
@@ -18,6 +17,7 @@ from fwtui.analysis.explanation import explain
 from fwtui.analysis.limits import limit_of, of_all_devices
 from fwtui.analysis.rank_timing import gain, imbalance, rank_times
 from fwtui.analysis.warps import loop_facts, shares
+from fwtui.common.version import RESULT_VERSION
 from fwtui.stream.events import WarpSamples
 from fwtui.stream.model import Model
 from fwtui.stream.quantity import throttled
@@ -38,7 +38,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
     phases, ranks, gained = run.phases, rank_times(run), gain(model, run)
     why = explain(ComparedRun(model, run), ComparedRun(model, against) if against is not None else None)
     return {
-        "version": answers.RESULT_VERSION,
+        "version": RESULT_VERSION,
         "run": run.id,
         "kernel": run.experiment.kernel,
         "auto": run.experiment.auto or None,
@@ -98,7 +98,6 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "cpu": _cpu(model, run),
         "samples": {samples.op: _samples(run, samples) for samples in run.warps},
         "not_sampled": run.sampled.note or None if run.sampled is not None else None,
-        "answers": answers.as_row(run.answers),
     }
 
 

@@ -10,11 +10,9 @@ import shlex
 import signal
 import stat
 import sys
-from collections.abc import Callable
 
 import msgspec
 
-from fwtui.analysis import answers
 from fwtui.analysis.causes import hints
 from fwtui.analysis.columns import TableRow, texts
 from fwtui.analysis.report import result
@@ -62,8 +60,6 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--counters", action="store_true", help="print hardware counters after each run, from a separate profile by ncu"
     )
-    about = "print a distance summary after each run: diameter, radius, components, histogram, map"
-    parser.add_argument("--answers", action="store_true", help=about)
     add_recording_options(parser)
 
 
@@ -116,7 +112,7 @@ def settle_all(args: argparse.Namespace) -> list[Settled]:
 
 
 def run_one(live: Live, experiment: Settled, args: argparse.Namespace, outlet: Outlet | None = None) -> int:
-    """Run an experiment to its end, with its counters and answers; return its exit code. Raises Stopped if the stream closes."""
+    """Run an experiment to its end, with its counters; return its exit code. Raises Stopped if the stream closes."""
 
     def check_reader() -> None:
         if outlet is not None and outlet.unread:
@@ -130,8 +126,6 @@ def run_one(live: Live, experiment: Settled, args: argparse.Namespace, outlet: O
         return WORKER_DIED
     if args.counters and run.state == "done":
         _count(live, run.id)
-    if args.answers and run.state == "done":
-        answer(live, run.id)
     if run.wrong:
         return WRONG
     if run.state == "failed" and run.fault is None and run.experiment.code:  # the error in a user's kernel
@@ -174,9 +168,6 @@ def _run_all(live: Live, settled: list[Settled], args: argparse.Namespace, outle
         if run is None or run.id == before:
             continue
         if as_table:
-            if args.answers and (summary := run.summary) is not None and summary.vertices:
-                facts = answers.facts(summary, run.graph.edges if run.graph is not None else None)
-                print("\n".join([f"run {run.id}", *answers.lines(summary, facts), ""]), flush=True)
             hinted += [(f"run {run.id}", str(hint)) for hint in hints(live.model, run)[:MAX_HINTS]]
             kernel, n, total, ended = texts(TableRow(live.model, run), "asked", "n", "total", "result")
             print_message(f"run {run.id} {run.state}: {kernel} n {n} {f'{total} ' if run.seconds is not None else ''}{ended}")
@@ -192,28 +183,14 @@ def _run_all(live: Live, settled: list[Settled], args: argparse.Namespace, outle
     return worst or recorded
 
 
-def answer(live: Live, run: int) -> None:
-    """Write the run's distance summary into the session, or report to stderr why there is none."""
-    if live.model.runs[run].answers is None:  # small graphs always have them
-        _carry_out(live, live.answer, run, f"summarising run {run}")
-    found_answers = live.model.runs[run].answers
-    if found_answers is not None and found_answers.note:
-        print_message(f"run {run} has no distance summary: {found_answers.note}")
-
-
 def _count(live: Live, run: int) -> None:
     """Write the run's hardware counters into the session; a notice gives the reason if there are none."""
-    _carry_out(live, live.count, run, f"profiling run {run}")
-    if live.model.runs[run].counted:
-        print_message(f"run {run} has counters ({PROFILED}); --json shows them")
-
-
-def _carry_out(live: Live, request: Callable[[int], None], run: int, doing: str) -> None:
-    """Make a request about a run and wait for its end, or print the reason for its refusal."""
-    show_progress(doing)
+    show_progress(f"profiling run {run}")
     try:
-        request(run)
+        live.count(run)
     except Refused as refusal:
         print_message(str(refusal))
     finish(live)
     show_progress("")
+    if live.model.runs[run].counted:
+        print_message(f"run {run} has counters ({PROFILED}); --json shows them")

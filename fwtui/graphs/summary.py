@@ -37,11 +37,8 @@ class DistanceSummary:
         return self.reachable / self.pairs if self.pairs else None
 
 
-def summarise(distances: np.ndarray, bins: int = BINS, rows: int = MAP_ROWS, columns: int = MAP_COLUMNS) -> DistanceSummary:
-    """Summarise (n, n) distances with 0 on the diagonal: floats with +inf for no path, or int32 in canonical form.
-
-    The histogram has at most `bins` bins, the map at most `rows` x `columns` blocks.
-    """
+def summarise(distances: np.ndarray) -> DistanceSummary:
+    """Summarise (n, n) distances with 0 on the diagonal: floats with +inf for no path, or int32 in canonical form."""
     n = len(distances)
     eccentricity = np.empty(n)
     low, high, total, reachable, whole = np.inf, -np.inf, 0.0, 0, True
@@ -63,7 +60,7 @@ def summarise(distances: np.ndarray, bins: int = BINS, rows: int = MAP_ROWS, col
         whole = whole and (block.dtype.kind != "f" or bool((np.rint(block) == block).all()))
     sizes = np.array([n]) if reachable == n * (n - 1) else _components(distances)
     radius = float(eccentricity.min(initial=np.inf)) if n > 1 else np.inf
-    edges = _bin_edges(low, high, whole, bins) if reachable else np.zeros(1)
+    edges = _bin_edges(low, high, whole) if reachable else np.zeros(1)
     return DistanceSummary(
         n=n,
         pairs=n * (n - 1),
@@ -77,7 +74,7 @@ def summarise(distances: np.ndarray, bins: int = BINS, rows: int = MAP_ROWS, col
         mean=total / reachable if reachable else None,
         edges=edges,
         counts=_counts(distances, edges),
-        heat=_heat(distances, rows, columns),
+        heat=_heat(distances),
     )
 
 
@@ -112,12 +109,12 @@ def _both_ways(distances: np.ndarray, vertices: np.ndarray) -> np.ndarray:
     return mutual
 
 
-def _bin_edges(low: float, high: float, whole: bool, bins: int) -> np.ndarray:
-    """Return the bounds of bins of equal width, an integer if all distances are integers."""
+def _bin_edges(low: float, high: float, whole: bool) -> np.ndarray:
+    """Return the bounds of at most BINS bins of equal width, an integer if all distances are integers."""
     if whole:
-        width = max(1, -(-int(high - low + 1) // bins))
+        width = max(1, -(-int(high - low + 1) // BINS))
         return low + np.arange(0, int(high - low) + width + 1, width, dtype=np.float64)
-    return np.linspace(low, high if high > low else low + 1, bins + 1)
+    return np.linspace(low, high if high > low else low + 1, BINS + 1)
 
 
 def _counts(distances: np.ndarray, edges: np.ndarray) -> np.ndarray:
@@ -132,11 +129,11 @@ def _counts(distances: np.ndarray, edges: np.ndarray) -> np.ndarray:
     return counts[:bins]
 
 
-def _heat(distances: np.ndarray, rows: int, columns: int) -> np.ndarray:
+def _heat(distances: np.ndarray) -> np.ndarray:
     n = len(distances)
     if not n:
         return np.zeros((0, 0))
-    tops, lefts = (np.arange(min(n, most)) * n // min(n, most) for most in (rows, columns))
+    tops, lefts = (np.arange(min(n, most)) * n // min(n, most) for most in (MAP_ROWS, MAP_COLUMNS))
     heat = np.empty((len(tops), len(lefts)))
     for row, (top, bottom) in enumerate(zip(tops, [*tops[1:], n], strict=True)):
         sums, counts = np.zeros(n), np.zeros(n, dtype=np.int64)

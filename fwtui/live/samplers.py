@@ -104,9 +104,9 @@ class WarpSampling(SupervisedEvents):
             n = model.runs[request.run].n
             self.child.send(SampleRequest(request.run, request.experiment, request.own, n, ahead=True))
 
-    def begin(self, model: Model, done: Work, include_source: bool) -> events.Sampled | None:
+    def begin(self, model: Model, done: RunRequest, include_source: bool) -> events.Sampled | None:
         """Sample a run that has just ended, if requested. Return the event with the reason if that is impossible."""
-        if not isinstance(done, RunRequest) or not self._suits(done):
+        if not self._suits(done):
             return None
         run = model.runs[done.run]
         if run.state != "done" or not run.seconds:

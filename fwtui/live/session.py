@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fwtui.analysis import limits
-from fwtui.analysis.answers import why_no_summary
 from fwtui.common.child_process import StartError
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Corrupt, Refused, os_error_reason
@@ -157,19 +156,8 @@ class Live:
         self._take(self.sampling.hold())
         self._counting = CounterProfile(run, self.experiments[run], self._profile)
 
-    def answer(self, run: int) -> None:
-        """Summarise a run's distances in the worker as an Answers event; `busy` until then. Raises Refused."""
-        self._refuse_if_busy()
-        model_run = self.model.runs[run]
-        if reason := why_no_summary(model_run):
-            raise Refused(reason)
-        assert model_run.verdict is not None
-        settled = self.experiments[run]
-        request = requests.AnswerRequest(run, settled, model_run.verdict.checksum, path_of(settled.kernel))
-        self._send_request(request, model_run.device, settled.devices)
-
     def cancel(self) -> None:
-        """Stop the profiler, or the run or summary before its next step; kill a worker that has not stopped after two seconds."""
+        """Stop the profiler, or the run before its next step; kill a worker that has not stopped after two seconds."""
         if self._counting is not None:
             self._counting.cancel()
         self.warp_sampling.cancel()
@@ -309,8 +297,6 @@ class Live:
             case requests.ProbeRequest():
                 then = f", and run {self._queued.run} starts afterwards" if self._queued is not None else ""
                 raise Refused(f"the peak rate is still being measured{then}; cancel that or wait for its end")
-            case requests.AnswerRequest(run=run):
-                raise Refused(f"the distances of run {run} are being summarised; cancel that or wait for its end")
             case requests.RunRequest(run=run):
                 raise Refused(f"run {run} is still running; cancel it or wait for its end")
 
@@ -348,11 +334,8 @@ class Live:
                     line = codec.as_line(msgspec.structs.replace(fault, run=number, t=self.now))
             # before the event is sent: after a signal in between, close() must not send a second end
             match self._request, line.event:
-                case (requests.RunRequest(run=number), events.RunDone(run=run)) | (
-                    requests.AnswerRequest(run=number),
-                    events.Answers(run=run),
-                ) if run == number:
-                    done, self._request, self._kill_at = self._request, None, None
+                case requests.RunRequest(run=number) as done, events.RunDone(run=run) if run == number:
+                    self._request = self._kill_at = None
                     self.publish(line)
                     if refusal := self.warp_sampling.begin(self.model, done, self.record_source):
                         self.emit(msgspec.structs.replace(refusal, t=self.now))
@@ -380,16 +363,13 @@ class Live:
         request, self._request, self._worker_failed = self._request, None, False
         run = request.run if isinstance(request, requests.RunRequest) else None
         if self._kill_at is not None:
-            killed = f"killed, because its current step did not end within {self._cancel_grace:g} s"
-            self._send_end(request, "cancelled" if run is None else killed)
+            self._send_end(request, f"killed, because its current step did not end within {self._cancel_grace:g} s")
         else:
             fault = self.model.fault
             reported = run is not None and fault is not None and fault.source == "worker" and fault.run == run
             if not reported and (run is not None or worker.exit_code):  # a worker that still works has reported the reason itself
                 stage = self.model.run.stage if self.model.run is not None and self.model.run.id == run else ""
                 self.emit(worker.death_fault(self.now, run, stage))
-            if run is None:
-                self._send_end(request, worker.death)
         self._kill_at = None
         if isinstance(request, requests.RunRequest) and not request.experiment.devices:
             device = request.experiment.runs_on
@@ -397,9 +377,9 @@ class Live:
                 self.worker.running().send(requests.PrepareRequest(device.backend, device.index))
 
     def _send_end(self, request: requests.Work | None, why: str) -> None:
-        """Send the end of a pending run or summary."""
-        if isinstance(request, requests.RunRequest | requests.AnswerRequest):
-            self.emit(requests.last_word(request, self.now, "cancelled", why))
+        """Send the end of a pending run."""
+        if isinstance(request, requests.RunRequest):
+            self.emit(events.RunDone(t=self.now, run=request.run, outcome="cancelled", message=why))
 
     def _watch_counting(self) -> None:
         if (counting := self._counting) is None or counting.outcome is None:

@@ -91,13 +91,13 @@ class Repetitions:
         self.context.emit_event(events.Stage, name=name, seconds=median(seconds), bytes=size)
         return copied
 
-    def warm_up(self, is_last: bool = False) -> float:
-        """Run one untimed repetition with progress; return its approximate seconds. `is_last`: no timed repetitions follow."""
+    def warm_up(self) -> float:
+        """Run one untimed repetition with progress; return its approximate seconds."""
         self.instance.restore()
         begin = self.context.now()
         with self.context.stage("warm-up"):
             it = self.instance
-            self.context.engine.warm_up(it.program, it.plan, it.buffers, self.context.check, self.progress(begin, is_last))
+            self.context.engine.warm_up(it.program, it.plan, it.buffers, self.context.check, self.progress(begin))
         return self.context.now() - begin
 
     def run_timed(self, samples: Samples, guess: float) -> None:
@@ -160,10 +160,9 @@ class Repetitions:
             context.emit_event(events.Round, index=index, first=first, seconds=row)
         return total
 
-    def progress(self, begin: float, is_last: bool) -> Callable[[int], None]:
+    def progress(self, begin: float) -> Callable[[int], None]:
         """Return a function that reports the warm-up's progress by relaxations, at most ten times a second."""
         done = list(accumulate(s.cost.relaxations for s in self.instance.plan))
-        is_last = is_last or not self.context.engine.timed
         last_report = begin
 
         def report(finished: int) -> None:
@@ -174,7 +173,7 @@ class Repetitions:
             last_report = clock
             share = done[finished - 1] / done[-1]
             one = (clock - begin) / share
-            left = (1 - share) * one + (0.0 if is_last else self._until_enough(Samples(), one) + one)
+            left = (1 - share) * one + (self._until_enough(Samples(), one) + one if self.context.engine.timed else 0.0)
             self.context.emit_event(events.Progress, stage="warm-up", done=share, step=finished - 1, left=left)
 
         return report

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
-from time import perf_counter
 
-import msgspec
 import numpy as np
 
-from fwtui.analysis.answers import RIGHT, stated
 from fwtui.common.errors import Refused
-from fwtui.common.units import LARGEST
 from fwtui.engine.engine import Cancelled
 from fwtui.engine.kernel_instance import load_kernel
 from fwtui.engine.memory_check import check_memory
 from fwtui.engine.verify import Verifier
 from fwtui.experiment.experiment import FULL_CHECK
-from fwtui.graphs.canonical import canonical, fletcher64, no_distance
-from fwtui.graphs.graph import GraphInput, blocks
-from fwtui.graphs.summary import summarise
-from fwtui.graphs.vertices import Vertices
+from fwtui.graphs.canonical import canonical
+from fwtui.graphs.graph import GraphInput
 from fwtui.measure import statistics
 from fwtui.measure.inputs import Inputs, Key
 from fwtui.measure.repetitions import Repetitions
@@ -32,19 +25,7 @@ from fwtui.measure.user_kernel_process import recorded_plan, source_lines
 from fwtui.stream import events
 from fwtui_kernels.parts import elimination
 
-ALWAYS = 512  # vertices up to which every run is summarised: takes some milliseconds
-MAX_CACHED_BYTES = 1 << 30  # maximum bytes of distances cached until a user requests a summary
 MAX_CYCLE = 1000  # vertices of a negative cycle in an event, whose line is bounded
-
-
-@dataclass(frozen=True)
-class Distances:
-    """The canonical distances of a run, and the names of its vertices."""
-
-    run: int
-    cells: np.ndarray
-    vertices: Vertices
-    checksum: str
 
 
 class Runner:
@@ -53,7 +34,6 @@ class Runner:
     def __init__(self) -> None:
         self._inputs = Inputs()
         self._verifier = Verifier()
-        self._distances: Distances | None = None  # distances of the last run, until the next one begins
 
     def run(self, context: RunContext, brief: bool = False, source: str = "") -> None:
         """Carry out a run and send all its events, including RunDone. Raises only what breaks the worker.
@@ -75,7 +55,7 @@ class Runner:
             for part in source_lines(Path(source)):
                 context.emit_event(events.Source, **part)
         samples = statistics.Samples()
-        by_phase = self._distances = None
+        by_phase = None
         outcome, message = "done", ""
         try:
             with self.ready(context) as (key, graph, repetitions):
@@ -92,8 +72,6 @@ class Runner:
         except Refused as refusal:
             outcome, message = "refused", str(refusal)
         timed = bool(samples)
-        if outcome == "done" and not brief and self._distances is not None and len(self._distances.cells) <= ALWAYS:
-            context.emit(msgspec.structs.replace(distance_summary(self._distances), t=context.now()))
         context.emit_event(
             events.RunDone,
             outcome=outcome,
@@ -105,42 +83,6 @@ class Runner:
             instrumentation=by_phase - median(samples) if by_phase is not None else None,
             passes=statistics.spread_evenly(samples, events.MAX_SAMPLES) if len(samples) > events.MAX_SAMPLES else (),
         )
-
-    def answer(self, context: RunContext, checksum: str) -> None:
-        """Summarise the distances of a finished run, recomputed with progress unless it was the last one.
-
-        The checksum is that of the run's verdict: different distances are rejected.
-        """
-        begin, solved = context.now(), None
-        distances = self._distances if self._distances is not None and self._distances.run == context.run else None
-        if distances is None:
-            try:
-                distances = self._distances = self._again(context)
-            except (Refused, Cancelled) as why:
-                context.emit_event(events.Answers, note=str(why) or "cancelled")
-                return
-            solved = context.now() - begin
-        if distances.checksum == checksum:
-            context.emit(msgspec.structs.replace(distance_summary(distances), t=context.now(), solved=solved))
-        else:
-            context.emit_event(events.Answers, note=f"the distances are no longer those of run {context.run}: run it again")
-
-    def _again(self, context: RunContext) -> Distances:
-        """Recompute the distances of a run with its kernel, reporting only progress. Raises Refused and Cancelled."""
-
-        def tell_progress(event: events.Event) -> None:
-            if isinstance(event, events.Progress):
-                context.emit(msgspec.structs.replace(event, stage="answers", step=None))
-
-        self._distances = None
-        try:
-            with self.ready(replace(context, emit=tell_progress)) as (_, graph, repetitions):
-                repetitions.warm_up(is_last=True)
-                distances = canonical(repetitions.unload(), graph, context.experiment.dtype)
-        except Cancelled:
-            context.engine.synchronize()
-            raise
-        return _of_run(context.run, distances, graph, fletcher64(distances))
 
     @contextmanager
     def ready(self, context: RunContext) -> Iterator[tuple[Key, GraphInput, Repetitions]]:
@@ -198,23 +140,3 @@ class Runner:
             how = f"{finding.how}; the first {MAX_CYCLE} of the cycle's {len(finding.cycle)} vertices are listed"
             finding = finding._replace(cycle=finding.cycle[:MAX_CYCLE], how=how)
         context.emit_event(events.Verdict, **finding._asdict())
-        if finding.verdict in RIGHT and distances.nbytes <= MAX_CACHED_BYTES:
-            self._distances = _of_run(context.run, distances, graph, finding.checksum)
-
-
-def _of_run(run: int, cells: np.ndarray, graph: GraphInput, checksum: str) -> Distances:
-    return Distances(run, cells, graph.vertices or Vertices(range(graph.n)), checksum)
-
-
-def distance_summary(distances: Distances) -> events.Answers:
-    """Return the event without its time; `seconds` is the time to compute it. Without a summary, its note gives the reason."""
-    begin = perf_counter()
-    if any(no_distance(distances.cells[rows]).any() for rows in blocks(distances.cells)):
-        note = "some distances are NaN; run it again with verification"
-    else:
-        summary = summarise(distances.cells, events.BINS, events.CELLS, events.CELLS)
-        if max(map(abs, (summary.edges[0], summary.edges[-1]))) <= LARGEST:
-            event = stated(summary, distances.vertices, run=distances.run, checksum=distances.checksum)
-            return msgspec.structs.replace(event, seconds=perf_counter() - begin)
-        note = f"distances beyond {LARGEST:g} are not summarised; scale the weights down"
-    return events.Answers(t=0.0, run=distances.run, checksum=distances.checksum, note=note)

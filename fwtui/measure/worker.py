@@ -109,18 +109,14 @@ class Worker:
         try:
             kernel = resolve_kernel(experiment, request.own)
         except Refused as refusal:
-            if isinstance(request, requests.RunRequest):
-                parts = (events.PhaseName("all", "all rounds"),)
-                facts = {"title": experiment.kernel, "backend": "cuda", "gpu": experiment.runs_on.index, "phases": parts}
-                self.emit(events.RunStarted(t=self.now(), run=request.run, experiment=experiment.without_path, **facts))
+            parts = (events.PhaseName("all", "all rounds"),)
+            facts = {"title": experiment.kernel, "backend": "cuda", "gpu": experiment.runs_on.index, "phases": parts}
+            self.emit(events.RunStarted(t=self.now(), run=request.run, experiment=experiment.without_path, **facts))
             self.emit(requests.last_word(request, self.now(), "failed", str(refusal)))
             return
         engine = self._engine(experiment.runs_on)
         context = RunContext(request.run, experiment, kernel, engine, partial(self._check, request.run), self.emit, self.now)
-        if isinstance(request, requests.AnswerRequest):
-            runner.answer(context, request.checksum)
-        else:
-            runner.run(context, request.brief, request.own if request.include_source else "")
+        runner.run(context, request.brief, request.own if request.include_source else "")
 
     def _measuring(self) -> Runner:
         if self._runner is None:
@@ -135,8 +131,6 @@ class Worker:
             if isinstance(request, requests.CancelRequest):
                 self._cancelled.add(request.run)
                 continue
-            if isinstance(request, requests.AnswerRequest):
-                self._cancelled.discard(request.run)  # a cancelled request may be sent again
             self._requests.put(request)
         self._hang_up()
 

@@ -53,7 +53,7 @@ class Mark(NamedTuple):
     def find(self, places: Places) -> LinePosition:
         """Return the line before the marker, and the marker's time. Raises Refused if the session has no such place.
 
-        The counters and answers of a run come after its end, and before a marker at that end.
+        The counters of a run come after its end, and before a marker at that end.
         """
         if self.seconds is not None:
             if not 0 <= self.seconds <= places.duration:
@@ -118,7 +118,7 @@ def places(session: SessionFile, seconds: Iterable[float] = (), unmarked: bool =
             case events.RunDone(run=run, t=t) if run not in positions.ends:
                 positions.ends[run] = LinePosition(index, t)
                 ended.add(run)
-            case events.Counters(run=run, t=t) | events.Answers(run=run, t=t) if run in ended:
+            case events.Counters(run=run, t=t) if run in ended:
                 positions.ends[run] = LinePosition(index, t)
     positions.upto.update(zip(times, accumulate(last, max), strict=True))
     return positions._replace(duration=session.condition.duration)

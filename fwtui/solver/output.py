@@ -12,21 +12,23 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from fwtui.analysis import answers
 from fwtui.common import units
 from fwtui.common.atomic_file import atomic_write
 from fwtui.common.errors import Refused
 from fwtui.common.streams import report
 from fwtui.common.text import cells, excerpt, pad, quoted
+from fwtui.common.version import RESULT_VERSION
 from fwtui.graphs.adjacency import Adjacency, GivenGraph
 from fwtui.graphs.cycles import weights_along
 from fwtui.graphs.edge_tables import arrow
 from fwtui.graphs.formats.binary import write_distances
 from fwtui.graphs.formats.table import DELIMITERS
+from fwtui.solver import summary_text
 from fwtui.solver.result import Result, Stats
 
 if TYPE_CHECKING:
-    from fwtui.stream.events import Answers
+    from fwtui.graphs.summary import DistanceSummary
+    from fwtui.graphs.vertices import Vertices
 
 ONCE = ("set-up", "compile")  # imports, the GPU's context, loading or compiling kernels: needed once
 INSIDE = ("copy in", "kernels", "searches", "copy out")
@@ -177,7 +179,7 @@ def print_answer(
     if request.summary or not (request.out or pairs):
         from fwtui.graphs.summary import summarise
 
-        summary = answers.stated(summarise(result.distances), graph.vertices)
+        summary = summarise(result.distances)
     if request.json:
         from fwtui.common.as_json import as_json
 
@@ -191,7 +193,7 @@ def print_answer(
     elif listed:
         csv.writer(sys.stdout, lineterminator="\n").writerows(_pair_rows(result, pairs or (), request.paths, sys.stdout.isatty()))
     if summary is not None:
-        print("\n".join(summary_lines(summary, result.stats)))
+        print("\n".join(summary_lines(summary, graph.vertices, result.stats)))
     if request.out and request.out.lower().endswith((".npy", *BINARY)) and not graph.vertices.numbered:
         report(f"{Path(request.out).suffix} stores no names: row i is the i-th vertex of the graph file; .npz stores them")
 
@@ -202,7 +204,7 @@ def _pair_objects(result: Result, pairs: Pairs, paths: bool) -> Iterator[dict[st
     for source, target in pairs:
         distance = float(result.distances[source, target])
         yield {
-            "version": answers.RESULT_VERSION,
+            "version": RESULT_VERSION,
             "source": name(source),
             "target": name(target),
             "distance": None if distance == float("inf") else distance,
@@ -210,26 +212,35 @@ def _pair_objects(result: Result, pairs: Pairs, paths: bool) -> Iterator[dict[st
         }
 
 
-def _solved_object(stats: Stats, graph: GivenGraph, seconds: Mapping[str, float], summary: Answers | None) -> dict[str, Any]:
+def _solved_object(
+    stats: Stats, graph: GivenGraph, seconds: Mapping[str, float], summary: DistanceSummary | None
+) -> dict[str, Any]:
     """Return the result and its statistics, with the fields that commands/README.md explains."""
     how = {name: getattr(stats, name) for name in ("dtype", "proof", "exact", "kernel", "reason", "tile", "device", "devices")}
     return {
-        "version": answers.RESULT_VERSION,
+        "version": RESULT_VERSION,
         "graph": graph.name,
         "vertices": stats.n,
         "edges": stats.edges,
         "notes": list(graph.notes),
         **how,
         "seconds": dict(seconds),
-        "answers": answers.as_row(summary),
+        "answers": summary_text.as_object(summary, graph.vertices) if summary is not None else None,
     }
 
 
-def summary_lines(summary: Answers, stats: Stats) -> list[str]:
+def summary_lines(summary: DistanceSummary, vertices: Vertices, stats: Stats) -> list[str]:
     """Format the summary as aligned lines, then the histogram and the map of distances."""
-    facts = answers.facts(summary, stats.edges)
+    facts = summary_text.facts(summary, vertices, stats.edges)
     facts.append(("computed in", f"{stats.dtype}, {'no sum rounded, ' if stats.exact else ''}{stats.proof}"))
-    return answers.lines(summary, facts)
+    width = max(len(name) for name, _ in facts)
+    lines = [f"{name:<{width}}  {value}" for name, value in facts]
+    if summary.reachable:
+        near, far, no_path = summary_text.SHADES[0], summary_text.SHADES[-1], summary_text.NO_PATH
+        head = f"mean distance, sources down, targets across: '{near}' near to '{far}' far, '{no_path}' no path"
+        histogram, shaded = summary_text.histogram_lines(summary), summary_text.map_lines(summary.heat)
+        lines += ["", "pairs by distance", *histogram, "", head, *shaded]
+    return lines
 
 
 def _path_lines(result: Result, adjacency: Adjacency, source: int, target: int) -> list[str]:

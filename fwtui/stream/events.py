@@ -45,7 +45,6 @@ MAX_SAMPLES = 100  # recorded samples of a run; its RunDone counts all
 PLAN_STEPS, PLAN_RECTS = 16, 32  # at most, of a plan in one event, and of a step's reads or writes
 MAX_SUPERNODES = 4096
 MAX_NOTES = 40  # lines for the lecturer on a cue card
-BINS, CELLS = 32, 48  # at most, in a histogram and along a side of a map of distances
 
 
 class Header(Event, frozen=True, kw_only=True, omit_defaults=False):
@@ -419,30 +418,6 @@ class Limits(Event, OfDevice, frozen=True, kw_only=True):
     levels: Annotated[tuple[LevelLimit, ...], Meta(max_length=10)] = ()  # nearest level first
     complete: bool = False
     note: str = ""  # why something is missing
-
-
-class Answers(OfRun, frozen=True, kw_only=True):
-    """Distance summary over the ordered pairs of different vertices, in units of the weights; None if no pair has a path."""
-
-    vertices: Count = 0
-    reachable: Count = 0  # pairs with a path
-    components: Count = 0  # strongly connected
-    largest: Count = 0  # vertices of the largest of them
-    diameter: Real | None = None  # the longest distance
-    farthest: Annotated[tuple[str, ...], Meta(max_length=2)] = ()  # the names of the pair with that distance
-    radius: Real | None = None  # the least distance within which some vertex reaches all others
-    centre: Annotated[tuple[str, ...], Meta(max_length=8)] = ()  # the names of the first of those vertices
-    centres: Count = 0  # the number of those vertices
-    mean: Real | None = None
-    edges: Annotated[tuple[Real, ...], Meta(max_length=BINS + 1)] = ()  # edges of the histogram's bins, one more than bins
-    # pairs in each bin; a bin excludes its upper edge, except for the last one
-    counts: Annotated[tuple[Count, ...], Meta(max_length=BINS)] = ()
-    # mean distance in blocks of pairs, sources down and targets across; None for a block without paths
-    heat: Annotated[tuple[Annotated[tuple[Real | None, ...], Meta(max_length=CELLS)], ...], Meta(max_length=CELLS)] = ()
-    checksum: str = ""  # checksum of the distances, as in a Verdict
-    seconds: Seconds | None = None  # time of the summary
-    solved: Seconds | None = None  # time to compute the distances again, if they were no longer in memory
-    note: str = ""  # why there is no summary
 
 
 ALL: tuple[type[Event], ...] = (*(kind for kind in Event.__subclasses__() if kind is not OfRun), *OfRun.__subclasses__())

@@ -22,7 +22,6 @@ _SENTENCES: dict[type[events.Event], tuple[str, ...]] = {  # fields that may quo
     events.RunDone: ("message",),
     events.Device: ("note",),
     events.Graph: ("note",),
-    events.Answers: ("note",),
 }
 _SHORTEST = 3  # characters of a name that is replaced
 _ELSEWHERE = "…/"  # replaces the folders of a path

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from fwtui.experiment.experiment import Experiment, Settled
-from fwtui.stream.events import Answers, Device, Event, GpuIndex, Limits, OfDevice, RunDone, RunId
+from fwtui.stream.events import Device, Event, GpuIndex, Limits, OfDevice, RunDone, RunId
 
 
 class RunRequest(Struct, frozen=True, tag="start", tag_field="ask"):
@@ -26,15 +26,6 @@ class ProbeRequest(OfDevice, frozen=True, tag="probe", tag_field="ask"):
 
     backend: str  # "cpu" | "cuda"
     gpu: GpuIndex = 0
-
-
-class AnswerRequest(Struct, frozen=True, tag="answer", tag_field="ask"):
-    """Summarise the distances of a finished run; the checksum is that of its verdict."""
-
-    run: RunId
-    experiment: Settled
-    checksum: str
-    own: str = ""
 
 
 class SampleRequest(Struct, frozen=True, tag="sample", tag_field="ask"):
@@ -76,7 +67,7 @@ class Reply(Struct, frozen=True):
     refusal: str = ""
 
 
-Work = RunRequest | AnswerRequest | ProbeRequest
+Work = RunRequest | ProbeRequest
 Request = Work | CancelRequest | PrepareRequest | RankOrder
 
 
@@ -85,8 +76,6 @@ def last_word(request: Work, t: float, outcome: str, why: str) -> Event:
     match request:
         case RunRequest(run=run):
             return RunDone(t=t, run=run, outcome=outcome, message=why)
-        case AnswerRequest(run=run):
-            return Answers(t=t, run=run, note=why)
         case ProbeRequest(backend=backend, gpu=gpu):
             return Limits(t=t, backend=backend, gpu=gpu, complete=True, note=why)
 

@@ -31,8 +31,7 @@ MAX_GATHERED = events.MAX_RANKS  # events of one kind that a run retains
 MAX_PLANS = 64  # parts of a plan: twice as many as in the longest recorded plan
 MAX_PHASES = 32  # phases of an instrumented repetition
 MAX_OPS = 16  # ops of a run that have counters or samples
-# a packed map takes a tenth of the memory
-_packer, _rows = msgspec.json.Encoder(), msgspec.json.Decoder(tuple[tuple[float | None, ...], ...])
+_packer = msgspec.json.Encoder()
 BROADCAST, WAIT = "broadcast", "wait"  # keys of the phases in which ranks broadcast a panel and wait for it
 PLANNED = ("n", "padded", "steps", "relaxations", "device_bytes")  # fields that Planned and Run share
 LATEST = {
@@ -47,7 +46,7 @@ GATHERED = {events.Stage: "stages", events.Sample: "samples", events.Round: "rou
 GATHERED |= {events.Plan: "plan", events.Source: "source", events.RankPhases: "rank_phases"}
 BY_OP = {events.Counters: "counted", events.WarpSamples: "warps", events.CpuLoop: "loops"}
 # fields that an old run loses; they are only in the session file
-DETAILS = {**dict.fromkeys(("samples", "rounds", "plan", "code"), ()), "heat": b"", "stage_since": 0.0, "ordered": None}
+DETAILS = {**dict.fromkeys(("samples", "rounds", "plan", "code"), ()), "stage_since": 0.0, "ordered": None}
 
 
 def of_phase(by_op: Iterable[OfOp], phase: str) -> OfOp | None:
@@ -128,8 +127,6 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
     cpu: events.CpuUse | None = None
     loops: tuple[events.CpuLoop, ...] = ()  # one for each op
     verdict: events.Verdict | None = None
-    answers: events.Answers | None = None  # if requested, or if they cost nothing; without the map
-    heat: bytes = b""  # the answers' map, packed; empty if there is none
     done: events.RunDone | None = None
     finished: float | None = None
     stage_since: float = 0.0  # session time at which the present stage began
@@ -245,11 +242,6 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         return (*(one for one in self.code if one[0] != op), (op, code))[-MAX_OPS:]
 
     @property
-    def summary(self) -> events.Answers | None:
-        """The distance summary with its map."""
-        return replace(self.answers, heat=_rows.decode(self.heat)) if self.answers is not None and self.heat else self.answers
-
-    @property
     def indicative(self) -> str:
         """Return the reason for low confidence in its time; empty if there is none, or nothing is timed."""
         if self.done is None or not self.done.indicative or self.simulated:
@@ -324,9 +316,6 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
                 return {name: (*(one for one in getattr(self, name) if one.op != event.op), event)[-MAX_OPS:]}
             case events.Code():
                 return {"code": self._with_code(event.op, zlib.compress(_packer.encode(event.listing), 1))}
-            case events.Answers():
-                heat = _packer.encode(event.heat) if event.heat else b""
-                return {"answers": replace(event, heat=()), "heat": heat, "progress": None}
             case events.RunDone():
                 return {"done": event, "state": event.outcome, "finished": event.t, "stage": "", "progress": None}
             case events.Fault() if self.state == "running":

@@ -34,7 +34,6 @@ _ALL = (
     StageRow("reorder back", "reordering back", "reordering", "and back", outside=3),
     StageRow("unload", "copying out", "the copy out", "unload", "copy out", copy="d2h", grows=True, outside=4),
     StageRow("verify", "verifying", "verification", "verify", "verify", outside=9),
-    StageRow("answers", "summarising", "the summary", "answers", in_results=False),
 )
 STAGES = {stage.key: stage for stage in _ALL}
 OUTSIDE = sorted((stage for stage in _ALL if stage.outside), key=lambda stage: stage.outside)

@@ -31,13 +31,11 @@ class FakeLive:
         self.experiments: dict[int, Settled] = {}
         self.cancelled = 0
         self.counted: list[int] = []
-        self.answered: list[int] = []
         self.closed = ""
         self.names: list[str] = []
         self.verdict: events.Verdict | None = None
         self._script: deque[events.Event] = deque()
         self._active: int | None = None
-        self._answering: int | None = None
         self._measuring = False
 
     @property
@@ -46,7 +44,7 @@ class FakeLive:
 
     @property
     def busy(self) -> bool:
-        return self._active is not None or self._answering is not None or self._measuring
+        return self._active is not None or self._measuring
 
     def settled(self, experiment: Experiment) -> Settled:
         return settle(experiment, kernel_named(experiment.kernel).backend == "cuda" and self.model.gpu is None)
@@ -77,11 +75,6 @@ class FakeLive:
     def count(self, run: int) -> None:
         self.counted.append(run)
 
-    def answer(self, run: int) -> None:
-        """Make the session busy until it takes an Answers event of the run."""
-        self.answered.append(run)
-        self._answering = run
-
     def measure_limits(self, device: DeviceId) -> None:
         if self.busy:
             raise Refused("a run is still running; cancel it or wait for its end")
@@ -94,10 +87,7 @@ class FakeLive:
     def cancel(self) -> None:
         self.cancelled += 1
         self._script.clear()
-        if self._active is None:
-            assert self._answering is not None
-            self._script.append(events.Answers(t=self.model.t, run=self._answering, note="cancelled"))
-            return
+        assert self._active is not None
         self._script.append(events.RunDone(t=self.model.t, run=self._active, outcome="cancelled"))
 
     def name(self, title: str) -> Path:
@@ -121,8 +111,6 @@ class FakeLive:
             if self.recorder is not None:
                 self.recorder.write(Line(codec.encode(event)[:-1], event))
             self.model.apply(event)
-            if isinstance(event, events.Answers) and event.run == self._answering:
-                self._answering = None
             if isinstance(event, events.Limits):
                 self._measuring = not event.complete
             ended = isinstance(event, events.RunDone) or (isinstance(event, events.Fault) and event.run is not None)

@@ -10,6 +10,7 @@ from fake_live import FakeLive
 from pressing import NARROW, WIDE, go, opened, press, proceed
 from textual.widgets import Button, Input, Select
 
+from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
 from fwtui.sessions.autosave import Keeper
@@ -253,7 +254,7 @@ def test_one_sentence_names_the_work_that_quitting_would_end(live: FakeLive, tmp
     live.pace = 1000
     live.drain()
     assert view.end == "", "nothing is lost"
-    live.answer(1)
+    live.measure_limits(DeviceId("cpu"))
     assert view.end == "The work in progress would be cancelled; 1 finished run is saved."
     live.recorder = Recorder.at(tmp_path / "named", scenes.header())
     assert view.end == "The work in progress would be cancelled and the recording named would end; it is saved."

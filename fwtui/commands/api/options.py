@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from fwtui.commands.support.command_parser import CommandParser
 
-FLAGS = ("all", "answers", "counters", "record", "record_source", "trust")  # options without a value
+FLAGS = ("all", "counters", "record", "record_source", "trust")  # options without a value
 
 
 def parse(

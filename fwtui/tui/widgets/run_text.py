@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from textual.content import Content
 
-from fwtui.analysis import answers, sparsity
+from fwtui.analysis import sparsity
 from fwtui.analysis.disturbances import disturbances, instrumentation, sum_notes
 from fwtui.analysis.limits import Limit, share_of_peak
 from fwtui.analysis.phase_table import UNKNOWN
@@ -133,20 +133,18 @@ def explained(s: RunSubject, width: int, *only: str) -> list[Content]:
 
 
 def progress(s: RunSubject, width: int) -> list[Content]:
-    """Return stage, share and remaining time of a running run or of its distance summary; for an ended run its remarks."""
+    """Return stage, share and remaining time of a running run; for an ended run its remarks."""
     run, progress = s.run, s.run.progress
-    running = run.state == "running"
-    if not running and progress is None:
+    if run.state != "running":
         return remarks(s, width)
-    stage = run.stage if running or progress is None else progress.stage
     share = min(progress.done, 1.0) if progress is not None else None
     left = f"{_about(progress.left)} left" if progress is not None and progress.left else ""
-    left = "only once" if stage == "compile" and not left else left  # compiled code is cached
+    left = "only once" if run.stage == "compile" and not left else left  # compiled code is cached
     more = "+" if len(run.samples) >= events.MAX_SAMPLES else ""
-    timed = f"{len(run.samples)}{more} timed" if run.samples and running else ""
+    timed = f"{len(run.samples)}{more} timed" if run.samples else ""
     bar = meter(share, max(4, width - LABEL - 6 - 27))
     after = f"{100 * share:>4.0f} %" if share is not None else " " * 6
-    doing_now = f"{truncate(doing(stage), LABEL - 1):<{LABEL}}"
+    doing_now = f"{truncate(doing(run.stage), LABEL - 1):<{LABEL}}"
     return [line((doing_now, "$primary"), *bar, after, (f"  {left:<14}{timed:>11}".rstrip(), MUTED))]
 
 
@@ -426,6 +424,4 @@ def checked(s: RunSubject, width: int) -> list[Content]:
     lines += hanging_indent("settings", label_cells(width), [*set_here, *options], width, most=4) if set_here or options else []
     if left_out := sparsity.describe_order(run, s.estimated_seconds if run.seconds is None else None):
         lines += hanging_indent("order", label_cells(width), left_out, width)
-    if run.answers is not None:
-        lines += hanging_indent("answers", label_cells(width), answers.in_short(run.answers), width)
     return lines

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from fwtui.__main__ import main
 from fwtui.analysis import columns
-from fwtui.analysis.answers import RESULT_VERSION
 from fwtui.analysis.columns import COMPARED, PICKED, PRINTED, PRINTED_HEAD, SWEPT, TUNED, Column, TableRow, head, line, printed
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.report import result
 from fwtui.commands import run as run_command
 from fwtui.commands.support.experiment_options import experiments_of_every_kernel
 from fwtui.common.errors import NoGpu, Refused
+from fwtui.common.version import RESULT_VERSION
 from fwtui.experiment.experiment import Experiment, Settled, settle
 from fwtui.machine.tuning_table import TuningResult
 from fwtui.stream import events

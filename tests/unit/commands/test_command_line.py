@@ -178,15 +178,6 @@ def test_exit_codes_follow_the_outcomes_of_runs(
     assert [r["verified"] for r in told] == [words.get(r["verdict"]) for r in told]
 
 
-def test_the_answers_are_printed_with_their_map(scripted: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
-    heat = ((0.0, 4.0), (None, 0.0))
-    told = events.Answers(t=2.5, run=1, vertices=2, edges=(0.0, 5.0), counts=(1,), heat=heat)
-    scripted([[*told_by(1), told]])
-    assert main(["run", "--answers", "-k", "serial", "-n", "8"]) == 0
-    shown = capsys.readouterr().out
-    assert "\nrun  kernel" in shown and "no path\n░█\n·░\n" in shown, "a pipe gets a table"
-
-
 def test_a_program_may_import_it_and_run_a_command_in_any_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", [])
     before = signal.getsignal(signal.SIGINT)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from builders import run_started
 from pretending import Pretend
-from stand_ins import HeardChild, StubChild, answering
+from stand_ins import HeardChild, answering
 
 from fwtui.analysis import limits
 from fwtui.common.errors import NoGpu, Refused
@@ -104,7 +104,7 @@ def on_the_second(request: Any) -> Iterator[events.Event]:
         yield events.RunDone(t=3, run=request.run, outcome="done")
 
 
-def test_a_run_its_limits_its_tuning_telemetry_and_answers_are_of_the_gpu_that_was_asked_for() -> None:
+def test_a_run_its_limits_its_tuning_and_telemetry_are_of_the_gpu_that_was_asked_for() -> None:
     watched: list[str] = []
 
     def child(module: str, arguments: Sequence[str], *given: Any) -> Any:
@@ -121,8 +121,6 @@ def test_a_run_its_limits_its_tuning_telemetry_and_answers_are_of_the_gpu_that_w
     live.drain()
     assert live.model.runs[run].device == SECOND == live.model.watched and watched == ["0", "1"]
     assert {device: kept.device for device, kept in live.model.measured.items()} == {SECOND: "limits of 1"}
-    live.answer(run)
-    assert isinstance(live.worker.child, StubChild) and isinstance(live.worker.child.asked[-1], requests.AnswerRequest)
     live.close()
     trial = TuningResult(n=64, dtype="float32", nonnegative=True, kernel="naive", seconds=1.0)
     tuning_table.save([trial], SECOND)

@@ -136,7 +136,7 @@ def test_no_repetitions_are_expected_if_nothing_is_timed(timed: bool, more: floa
     engine: Any = SimpleNamespace(timed=timed)
     job = RunContext(1, Experiment(kernel="serial", budget=5.0), registry()["serial"], engine, never, told.append, lambda: 0.0)
     it = LoadedKernel(job.kernel, engine, cast(Any, None), [step("a", 1), step("a", 1)], [])
-    half = Repetitions(job, it).progress(-500.0, is_last=False)
+    half = Repetitions(job, it).progress(-500.0)
     half(1)
     assert told[0].done == 0.5 and 500.0 <= told[0].left - more < 600.0
 

@@ -21,8 +21,8 @@ from scipy.sparse.csgraph import shortest_path
 
 import fwtui
 from fwtui.__main__ import main, parser
-from fwtui.analysis.answers import RESULT_VERSION, stated
 from fwtui.common.errors import Refused
+from fwtui.common.version import RESULT_VERSION
 from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.graph_loader import load
 from fwtui.graphs.summary import summarise
@@ -213,11 +213,12 @@ def test_a_summary_has_sizes_and_text(n: int, tmp_path: Path) -> None:
     result = answer(graph)
     s = summarise(result.distances)
     assert s.counts.sum() == s.reachable == n * (n - 1) // 2 and s.heat.shape == (min(n, 16), min(n, 32))
-    lines = summary_lines(stated(s, graph.vertices), result.stats)
+    lines = summary_lines(s, graph.vertices, result.stats)
     assert max(map(len, lines)) < 100
     text = "\n".join(lines)
     assert (f"diameter           {3 * (n - 1)}, from 1 to {n}" in text) == (n > 1)
     assert "·" in text or n == 1
+    assert n != 2 or text.endswith("no path\n░█\n·░")
 
 
 @pytest.mark.parametrize("out", ["o.csv", *(pytest.param(out, marks=pytest.mark.slow) for out in ("o.npy", "o.npz"))])

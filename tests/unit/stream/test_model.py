@@ -323,9 +323,6 @@ def test_device_facts_of_all_sources_are_merged() -> None:
     of = {op: occupancy(t=2, op=op, registers=32, blocks=8, warps=64) for op in ("rest", "pivot", "panels")}
     assert the_run(*of.values()).main_occupancy == of["panels"], "without phases: the last one told"
     assert the_run(*of.values(), PASS).main_occupancy == of["rest"]
-    told = events.Answers(t=1, run=1, vertices=2, heat=((0.0, None), (1e15, 0.0)))
-    run = the_run(begun(), told)
-    assert run.answers is not None and not run.answers.heat and run.summary == told
 
 
 def ten_passes(number: int, begin: float) -> Iterator[events.Event]:
@@ -339,8 +336,7 @@ def ten_passes(number: int, begin: float) -> Iterator[events.Event]:
         yield events.Telemetry(t=t + 0.05, cpu_utilisation=tick / 10, other_cpu_utilisation=0.01 * tick)
     yield events.Stage(t=begin + 1, run=number, name="clean", seconds=1.0 + number / 1e3)
     yield events.Verdict(t=begin + 1.1, run=number, verdict="verified", how="it is")
-    answers = events.Answers(t=begin + 1.2, run=number, counts=(1, 2), heat=((1.0, 2.0), (3.0, 4.0)))
-    yield from (answers, events.RunDone(t=begin + 1.2, run=number, outcome="done", median=0.05, count=10, indicative=True))
+    yield events.RunDone(t=begin + 1.2, run=number, outcome="done", median=0.05, count=10, indicative=True)
 
 
 def both(runs: int, **limits: int) -> tuple[Model, Model]:
@@ -360,7 +356,7 @@ def test_old_runs_are_small_and_keep_their_results() -> None:
         assert live.evidence(run) == replayed.evidence(whole) is not None
         for name in ("passes", "seconds", "indicative", "state", "end_to_end", "stage_times", "phases"):
             assert getattr(run, name) == getattr(whole, name), name
-        assert not run.old or not (run.samples or run.rounds or run.plan or run.source or run.heat)
+        assert not run.old or not (run.samples or run.rounds or run.plan or run.source)
 
 
 def test_old_samples_are_thinned_and_runs_keep_their_evidence() -> None:

@@ -87,7 +87,6 @@ class TestNames:
             (events.Notice(t=1, text=said), "text"),
             (events.RunDone(t=1, run=1, outcome="failed", message=said), "message"),
             (events.Device(t=1, note=said), "note"),
-            (events.Answers(t=1, run=1, note=said), "note"),
         ):
             line = anonymous(codec.as_line(event), ALICE)
             assert getattr(line.event, name) == "~ on (host)"
