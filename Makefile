@@ -118,7 +118,7 @@ clean:
 $(VENV)/run.stamp: pyproject.toml $(GONE)
 	@$(MADE)
 	@echo "installing fwtui into $(VENV) ..."
-	@$(call INSTALL,-e ".[sparse]")
+	@$(call INSTALL,-e .)
 	@extra=$$($(BIN)/fwtui doctor --extra) && if [ -n "$$extra" ]; then \
 	  echo "installing CUDA support ($$extra) ..."; $(call INSTALL,-e ".[$$extra]"); fi
 	@touch $@

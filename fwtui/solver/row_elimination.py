@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 64  # maximum rows that a core computes at once
 LEAF = 64  # vertices that are not dissected further
-DISSECTED, BY_METIS = 2e-6, 8e-6  # seconds for each vertex, by level sets on one core and by METIS
+DISSECTED = 2e-6  # seconds for the dissection of each vertex on one core
 _ELIMINATED, _SWEPT, _STORED = 1.2e-10, 1.6e-10, 3e-9  # seconds on one core: a relaxation of each phase, and a distance
 
 
@@ -43,18 +43,13 @@ class RowElimination:
 
     @cached_property
     def tree(self) -> Tree:
-        """The tree of level sets, or that of METIS if METIS is expected to save time and needs fewer relaxations."""
+        """The tree of separators."""
         with compiled():
             from fwtui_kernels.parts.dissection import dissect
-            from fwtui_kernels.parts.ordering import metis_installed
-            from fwtui_kernels.parts.row_factor import metis_dissection, tree_of
+            from fwtui_kernels.parts.row_factor import tree_of
 
             near = self.neighbours(self.choices[0].dtype)
-            tree = tree_of(dissect(near.begins, near.others, LEAF), near)
-            if self._seconds(tree) > 2 * BY_METIS * self.graph.n and metis_installed():
-                by_metis = tree_of(metis_dissection(near.begins, near.others, LEAF), near)
-                tree = min(tree, by_metis, key=self._seconds)
-        return tree
+            return tree_of(dissect(near.begins, near.others, LEAF), near)
 
     @property
     def bytes(self) -> int:

@@ -18,7 +18,6 @@ from fwtui_kernels.parts.ordering import ordered
 from fwtui_kernels.plan import Program, Shape, Target
 
 LAUNCH = 10**6  # time of a barrier of all cores, in relaxations
-METIS = 10**5  # time of METIS for one vertex, in relaxations of a core
 WIDE = 256  # columns of a block
 
 
@@ -109,7 +108,7 @@ def sweep(own, other, front, nodes, index, low, high, back, halved, no_edge, wid
 
 
 def ordered_for_all_cores(shape: Shape, graph: Any) -> Shape:
-    return ordered(shape, graph, LAUNCH, METIS * get_num_threads(), elimination.at_once, get_num_threads())
+    return ordered(shape, graph, LAUNCH, elimination.at_once, get_num_threads())
 
 
 def build(shape: Shape, target: Target) -> Program:

@@ -23,7 +23,6 @@ from fwtui_kernels.plan import NO_EDGE, Program, Shape, Target
 from fwtui_kernels.programs.cuda_program import Op
 
 LAUNCH = 10**8  # launch overhead in relaxations, if most multiprocessors are idle
-METIS = 10**8  # time of METIS for one vertex, in relaxations
 INDICES = "array(int32, 2d, C)"
 THREADS = 128  # threads that assemble a row
 
@@ -315,7 +314,7 @@ KERNEL = elimination.rung(
     id="sparse",
     title="Sparse",
     build=build,
-    ordered=partial(ordered, launch=LAUNCH, metis=METIS, eliminated=elimination.in_rounds),
+    ordered=partial(ordered, launch=LAUNCH, eliminated=elimination.in_rounds),
     summary="For graphs with small separators: the register-tiled product up the elimination tree and once down, level by level.",
     lesson=(
         "The plan is that of the sparse CPU rung: eliminate up the tree, then sweep down once. A GPU also needs enough "

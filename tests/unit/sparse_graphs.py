@@ -19,14 +19,11 @@ def graph(**asked: Any) -> GraphInput:
     return generate(Experiment(**{"dtype": "int32", **asked}))
 
 
-WITHOUT = 1 << 40  # relaxations for each vertex: METIS never pays
-
-
 def distances(kernel_id: str, tile: int, g: GraphInput) -> np.ndarray:
     """Return those of the kernel, with the order of least work whatever a launch costs, in canonical form."""
     kernel = registry()[kernel_id]
     shape = Shape(g.n, tile, g.dtype, nonnegative=g.nonnegative, options=kernel.defaults)
-    shape = ordered(shape, g.matrix, launch=0, metis=WITHOUT, eliminated=in_rounds if kernel.backend == "cuda" else at_once)
+    shape = ordered(shape, g.matrix, launch=0, eliminated=in_rounds if kernel.backend == "cuda" else at_once)
     stream = None
     if kernel.backend == "cuda":
         from fwtui_kernels.compiled.device import cuda

@@ -1,4 +1,4 @@
-"""The symbolic factorization of a sparse graph: adjacency, elimination tree, groups of vertices, and the vertices above each."""
+"""The symbolic factorization of a sparse graph: its adjacency, and the vertices above each supernode."""
 
 from __future__ import annotations
 
@@ -51,78 +51,6 @@ def _transposed(n: int, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.n
     by_target: Any = csr_array((np.arange(len(cells)), targets, begins), shape=(n, n)).tocsc()
     places = by_target.data
     return begins, targets, places, targets[places] * n + sources[places]
-
-
-@njit(cache=True)
-def elimination_tree(begins, others, vertices, places):
-    """Return the parent of each place in the order (a later place, -1 for a root) and the size of each subtree."""
-    n = len(vertices)
-    parents, ancestors, sizes = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
-    parents[:], ancestors[:], sizes[:] = -1, -1, 1  # functions such as np.full take longer to compile
-    for later in range(n):
-        vertex = vertices[later]
-        for arc in range(begins[vertex], begins[vertex + 1]):
-            at = places[others[arc]]
-            if at >= later:
-                continue
-            while ancestors[at] != -1 and ancestors[at] != later:  # path compression
-                above = ancestors[at]
-                ancestors[at] = later
-                at = above
-            if ancestors[at] == -1:
-                ancestors[at] = parents[at] = later
-    for place in range(n):
-        if parents[place] >= 0:
-            sizes[parents[place]] += sizes[place]
-    return parents, sizes
-
-
-@njit(cache=True)
-def grouped(parents, sizes, leaf, small):
-    """Return the group of each place and the parent of each group. A group precedes the groups below it; some are empty."""
-    n = len(parents)
-    room = np.empty((7, n + 1), np.int32)
-    group, above, current, branches, counts, filled, into = room[0], room[1], room[2], room[3], room[4], room[5], room[6]
-    room[:3], room[3:6], groups = -1, 0, 0
-    for place in range(n):
-        into[place] = place
-        if parents[place] >= 0 and sizes[place] > leaf:
-            branches[parents[place]] += 1
-    for place in range(n - 1, -1, -1):
-        if sizes[place] <= leaf:
-            continue
-        parent = parents[place]
-        if parent < 0 or branches[parent] > 1:
-            above[groups] = group[parent] if parent >= 0 else -1
-            group[place] = groups
-            groups += 1
-        else:
-            group[place] = group[parent]
-        counts[group[place]] += 1
-    for number in range(groups):
-        if above[number] >= 0:
-            above[number] = into[above[number]]
-            if counts[number] <= small:
-                into[number] = above[number]
-                counts[into[number]] += counts[number]
-    for place in range(n):
-        if sizes[place] > leaf:
-            group[place] = into[group[place]]
-    for place in range(n):  # roots of leaves; small leaves of the same separator share a group
-        parent = parents[place]
-        if sizes[place] <= leaf and (parent < 0 or sizes[parent] > leaf):
-            over = group[parent] if parent >= 0 else -1
-            if current[over] < 0 or filled[over] + sizes[place] > leaf:
-                above[groups] = over
-                current[over] = groups
-                filled[over] = 0
-                groups += 1
-            filled[over] += sizes[place]
-            group[place] = current[over]
-    for place in range(n - 1, -1, -1):
-        if group[place] < 0:
-            group[place] = group[parents[place]]
-    return group[:n], above[:groups]
 
 
 def touched(begins: Any, others: Any, vertices: Any, ranks: Any, firsts: Any, parents: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -50,15 +50,6 @@ class Tree(NamedTuple):
         return float((closed * side**2).sum()), float((closed * self.nodes[:, DEPTH]).sum())
 
 
-def metis_dissection(begins: np.ndarray, others: np.ndarray, leaf: int) -> Dissection:
-    """Dissect by METIS; subtrees of at most `leaf` vertices become one supernode."""
-    vertices = ordering.ordered_by_metis(begins, others)
-    parents, sizes = trees.elimination_tree(begins, others, vertices, ordering.inverse(vertices))
-    numbers, above = ordering.numbered(*trees.grouped(parents, sizes, leaf, leaf // 4))
-    firsts = np.concatenate([[0], np.cumsum(np.bincount(numbers))])
-    return Dissection(vertices[np.argsort(numbers, kind="stable")], firsts, above.astype(np.int64))
-
-
 def tree_of(dissection: Dissection, near: Neighbours) -> Tree:
     """Return the supernodes of a dissection with the vertices above that each touches."""
     vertices, firsts, parents = dissection
