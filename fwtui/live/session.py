@@ -20,7 +20,7 @@ from fwtui.common.errors import Corrupt, Refused, os_error_reason
 from fwtui.common.text import sanitise
 from fwtui.common.version import __version__
 from fwtui.experiment.device import DeviceId
-from fwtui.experiment.experiment import Settled, as_it_ran
+from fwtui.experiment.experiment import Settled
 from fwtui.experiment.user_kernel_registry import path_of
 from fwtui.live.event_child import EventChild, EventModule, StartModule, SupervisedEvents, enforce_limits
 from fwtui.live.mpi_job import MpiJob, StartJob
@@ -44,7 +44,6 @@ Profile = Callable[[Settled, Event], Mapping[str, Mapping[str, float]] | str]  #
 CANCEL_GRACE = 2.0  # seconds before a run that does not stop between steps is killed
 CLOSE_GRACE = 0.7  # seconds for the children to end
 HURRIED_GRACE = 0.3  # after a signal
-PAUSE = 1.0  # seconds between an earlier session and its continuation
 
 
 class Live:
@@ -195,34 +194,6 @@ class Live:
             return self.record(path=autosave.path_named(title), title=title).path
         self.recorder, self.keeper = autosave.named(recorder, title), None
         return self.recorder.path
-
-    def go_on(self, session: autosave.ContinuedSession) -> None:
-        """Continue an earlier session: its runs and its clock come before all others. Raises Refused."""
-        try:
-            self._refuse_if_busy()
-            if self.model.runs or self.keeper is None:
-                raise Refused("an earlier session can only be continued before the first run, in a session without a name")
-        except Refused:
-            session.keeper.discard()
-            raise
-        for supervised in self._supervised:  # their clock starts at another time
-            supervised.close()
-        self._worker_kind = "", ""  # the next worker starts with the new clock
-        self.origin = time.monotonic() - session.model.t - PAUSE
-        self._limited.clear()
-        self.keeper.discard()
-        self.keeper = session.keeper
-        self.model.adopt(session.model)
-        self._next_run = max(self.model.runs, default=0) + 1
-        for run in self.model.runs.values():
-            if not run.experiment.file:  # the graph file was in a temporary folder
-                self.experiments[run.id] = as_it_ran(run.experiment, run.device)
-            if run.state == "running":
-                stopped = "the program ended during the run"
-                self.emit(events.RunDone(t=session.model.t, run=run.id, outcome="cancelled", message=stopped))
-        self.emit(events.Notice(t=self.now, text=f"the session of {session.earlier.when} continues"))
-        if session.earlier.path.parent == self.keeper.path.parent:
-            session.earlier.path.unlink(missing_ok=True)
 
     def stop_recording(self, reason: str = "closed") -> None:
         if self.recorder is not None:

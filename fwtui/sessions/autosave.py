@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fwtui.common.errors import Refused
 from fwtui.sessions.folders import SUFFIX, files_in, kept_folder, make, own_folder
 from fwtui.sessions.recorder import Recorder, in_use, safe_slug
 from fwtui.stream import codec, events
 from fwtui.stream.codec import Line
-from fwtui.stream.model import Model
 
 MAX, MAX_BYTES = 20, 200 * 10**6  # limits for all saved sessions together
 YOUNG = 60.0  # seconds: a new file may be about to be locked
@@ -45,31 +43,6 @@ class Keeper(Recorder):
         super().write(line)
 
 
-class Earlier(NamedTuple):
-    """A session that can be continued."""
-
-    path: Path
-    created: str
-    runs: int
-    baseline: int | None = None  # id of the baseline run
-
-    @property
-    def when(self) -> str:
-        """Format the time: 14:02, or 21 Nov 14:02 on another day; in UTC if Python rejects the time zone, such as UTC+26."""
-        began, now = datetime.fromisoformat(self.created), datetime.now(UTC)
-        with suppress(ValueError, OverflowError):
-            began, now = began.astimezone(), now.astimezone()
-        return f"{began:%H:%M}" if began.date() == now.date() else f"{began.day} {began:%b %H:%M}"
-
-
-class ContinuedSession(NamedTuple):
-    """An earlier session with all its events, and a new file that continues it."""
-
-    earlier: Earlier
-    model: Model
-    keeper: Keeper
-
-
 def keep(header: events.Header | Line, preface: Iterable[Line]) -> Keeper:
     """Start to save a session. Raises Refused on a disk error."""
     return Keeper.at(None, header, preface, kept_folder())
@@ -96,18 +69,6 @@ def named(recorder: Recorder, title: str) -> Keeper:
     return new
 
 
-def earlier(machine: events.Machine, also: Path | None = None) -> Earlier | None:
-    """Return the last session with a finished run on this machine, among the saved ones and `also`.
-
-    Sessions in use do not count. Sessions beyond the limits are deleted first.
-    """
-    tidy()
-    there = [*files_in(kept_folder()), *([also] if also is not None else [])]
-    return next(
-        (session for path in sorted(there, key=_changed, reverse=True) if (session := _earlier_session(path, machine))), None
-    )
-
-
 def tidy(most: int = MAX, most_bytes: int = MAX_BYTES) -> None:
     """Delete sessions beyond the limits, oldest first, and those without a finished run, unless they are in use."""
     size = 0
@@ -117,25 +78,6 @@ def tidy(most: int = MAX, most_bytes: int = MAX_BYTES) -> None:
             beyond = place >= most or size > most_bytes
             if (beyond or (time.time() - _changed(path) > YOUNG and not _worth(path))) and not in_use(path):
                 path.unlink()
-
-
-def continued(found: Earlier) -> ContinuedSession:
-    """Continue a session with all its events in a new file. Raises Refused if it can no longer be read or copied."""
-    from fwtui.sessions.reader import open_session
-
-    model = Model(live=True)
-
-    def unended(lines: Iterable[Line]) -> Iterator[Line]:
-        for line in lines:
-            if not isinstance(line.event, events.End):
-                model.apply(line.event)
-                yield line
-
-    if not found.path.exists():
-        raise Refused("the last session is open in another dashboard, or was deleted; this is a new session")
-    with open_session(found.path) as session:
-        lines = unended(session.lines())
-        return ContinuedSession(found, model, _whole(keep(next(lines), lines)))
 
 
 def _whole(copy: Keeper) -> Keeper:
@@ -160,17 +102,3 @@ def _worth(path: Path) -> bool:
         recorded = (line.event for line in session.lines())
         return any(isinstance(event, events.RunDone) and event.outcome == "done" for event in recorded) or session.condition.cut
     return True
-
-
-def _earlier_session(path: Path, machine: events.Machine) -> Earlier | None:
-    """Return the session if it can be continued on this machine, else None."""
-    from fwtui.sessions.reader import open_session
-
-    if in_use(path) or not _worth(path):
-        return None
-    with suppress(Refused, ValueError), open_session(path) as session:
-        there, runs = session.header.machine, sum(line.kind is events.RunStarted for line in session.lines())
-        if not (session.condition.damaged or session.condition.cut) and (there.cpu, there.cores) == (machine.cpu, machine.cores):
-            datetime.fromisoformat(session.header.created)  # an untrusted file may contain anything
-            return Earlier(path, session.header.created, runs)
-    return None

@@ -283,15 +283,10 @@ class Model:
         self.runs, self.readings = runs, lists
         self._memo, self._earlier_firsts = {}, None
 
-    def adopt(self, other: Model) -> None:
-        """Take the state of another model, which later events of this one do not change."""
-        lists = {key: [*values] for key, values in other._lists().items()}
-        self._set({name: getattr(other, name) for name in _REPLACED}, dict(other.runs), lists)
-
     def frozen(self) -> Model:
         """A separate model in the same state; this one does not change."""
-        other = Model()
-        other.adopt(self)
+        other, lists = Model(), {key: [*values] for key, values in self._lists().items()}
+        other._set({name: getattr(self, name) for name in _REPLACED}, dict(self.runs), lists)
         return other
 
     def evidence(self, run: Run) -> Evidence | None:

@@ -1,4 +1,4 @@
-"""Sessions that are recorded, killed, continued and named in any order: nothing that was shown is ever lost.
+"""Sessions that are recorded, killed and named in any order: nothing that was shown is ever lost.
 
 Beside each file stands a plain list of what was shown; every file is read again after each step.
 """
@@ -15,7 +15,7 @@ from builders import model_of, run_started
 from hypothesis import seed
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from test_autosave import killed, offered, taken  # pyright: ignore[reportMissingImports]
+from test_autosave import killed  # pyright: ignore[reportMissingImports]
 
 from fwtui.experiment.experiment import Experiment
 from fwtui.live.session import Live
@@ -130,18 +130,6 @@ class Sessions(RuleBasedStateMachine):
             self.known[path] = told
         else:
             assert all(run.state != "done" for run in told), "a session with a finished run is kept"
-
-    @precondition(lambda self: self.live is not None and not self.runs and self.live.recorder is None)
-    @rule()
-    def continued(self) -> None:
-        """Continue the last kept session of this machine."""
-        found = offered(self.live)
-        if found is None:
-            return
-        self.live.go_on(taken(found))
-        before = self.known.pop(found.path)
-        self.ends_with_run = False
-        self.runs = [run._replace(state="cancelled") if run.state == UNFINISHED else run for run in before]
 
     @invariant()
     def nothing_is_lost(self) -> None:

@@ -11,7 +11,7 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, changed, kernel_named, settle
 from fwtui.live.samplers import OFF
-from fwtui.sessions.autosave import ContinuedSession, Keeper
+from fwtui.sessions.autosave import Keeper
 from fwtui.sessions.folders import own_folder
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
@@ -96,9 +96,6 @@ class FakeLive:
             header = msgspec.structs.replace(scenes.header(), title=title)
             self.recorder = Recorder.at(None, header, (), own_folder(), title)
         return self.recorder.path
-
-    def go_on(self, session: ContinuedSession) -> None:
-        self.model.adopt(session.model)
 
     def mark(self, text: str) -> None:
         self._script.append(events.Marker(t=self.model.t, text=text))

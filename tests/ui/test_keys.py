@@ -37,7 +37,7 @@ from fwtui.tui.widgets.run_table import HistoryTable
 # what must never be marked as showing only, whatever else is
 FORBIDDEN = {
     *("RunScreen.save", "RunScreen.record", "RunScreen.mark", "ExplainScreen.limits", "RunScreen.cancel"),
-    *(f"RunScreen.{name}" for name in ("run", "again", "go_on", "edit")),
+    *(f"RunScreen.{name}" for name in ("run", "again", "edit")),
     *("FormScreen.run", "LiveSweepScreen.run", "LearnScreen.run_here"),
     "SessionsScreen.delete",
 }
@@ -70,7 +70,7 @@ def test_the_session_of_a_read_only_dashboard_starts_nothing() -> None:
     for act in (nothing.start, nothing.settled):
         with pytest.raises(Refused, match="read-only"):
             act(Experiment())
-    for act in (nothing.mark, nothing.name, nothing.count, nothing.answer, nothing.go_on, nothing.measure_limits):
+    for act in (nothing.mark, nothing.name, nothing.count, nothing.answer, nothing.measure_limits):
         with pytest.raises(Refused, match="read-only"):
             act(1)  # type: ignore[arg-type]
 

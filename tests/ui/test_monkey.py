@@ -23,7 +23,7 @@ from fwtui.tui.widgets.run_table import TextTable
 pytestmark = pytest.mark.usefixtures("every_frame")
 
 SIZES = ((120, 40), (80, 24), (60, 16), (59, 15))
-BEYOND = {"D", "W", "h", "X"}  # what these start is a program, not a screen
+BEYOND = {"D", "W", "h"}  # what these start is a program, not a screen
 USUAL = ("enter", "escape", "tab", "shift+tab", "up", "down", "left", "right", "home", "end", "pageup", "pagedown", "space")
 TYPED = ("a", "7", "minus", "backspace", "ctrl+p", "ctrl+r", "delete", "f1")
 

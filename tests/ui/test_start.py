@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
-import scenes
 from apps import dashboard_of, screen_of
 from fake_live import FakeLive
 from pressing import WIDE, go, opened, press, proceed, until
@@ -15,10 +14,6 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from fwtui.experiment.experiment import Experiment, changed, defaults, settle
-from fwtui.sessions import autosave
-from fwtui.sessions.autosave import Keeper
-from fwtui.sessions.folders import kept_folder
-from fwtui.stream.codec import as_line
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app import ui_state
 from fwtui.tui.app.app import FwtuiApp
@@ -86,26 +81,6 @@ def begun(live: FakeLive, usual: Experiment = USUAL) -> FwtuiApp:
     return dashboard_of(live, usual, saved_state=ui_state.load())
 
 
-async def test_the_last_session_is_offered_and_continued(live: FakeLive) -> None:
-    keeper = autosave.keep(scenes.header(), map(as_line, scenes.cpu_session()[1:]))
-    keeper.close()
-    path = keeper.path
-    ui_state.save(SavedUiState(session=str(path), baseline=1))
-    app = begun(live)
-    async with opened(app) as pilot:
-        await until(pilot, lambda: app.view is not None and app.view.earlier is not None)
-        shown = await go(pilot)
-        words = "The last session, of 1 Jan 1"
-        assert shown.count(words) == 2, "beside the advice, and on the log line"
-        assert "has 2 runs; X continues it" in shown
-        await proceed(pilot, "X")
-        await until(pilot, lambda: bool(live.model.runs))
-        shown = await go(pilot)
-        assert app.view is not None and app.view.baseline == 1 and "baseline" in shown
-        assert "RUN 2" in shown and words not in shown
-        assert "no last session exists" in await go(pilot, "X")
-
-
 async def test_a_kernel_that_cannot_run_here_is_not_restored(live: FakeLive) -> None:
     ui_state.save(
         SavedUiState(default=USUAL, form=Experiment(kernel="naive", n=4096), rows={"run": {"kernel": "naive", "n": "4096"}})
@@ -155,23 +130,9 @@ def test_only_a_small_regular_file_is_a_last_visit(become: Callable[[Path], None
     assert ui_state.load() == SavedUiState()
 
 
-async def test_a_start_without_a_run_leaves_the_last_session_to_the_next_one(live: FakeLive) -> None:
-    before = SavedUiState(session="/somewhere", baseline=3)
-    ui_state.save(before)
-    app = begun(live)
-    live.keeper = Keeper.at(None, scenes.header(), folder=kept_folder())
-    async with opened(app) as pilot:
-        await proceed(pilot)
-        there = ui_state.load()
-        assert (there.session, there.baseline, there.form) == ("/somewhere", 3, SETTLED)
-        await proceed(pilot, "r")
-        await proceed(pilot, "b")
-        assert (ui_state.load().session, ui_state.load().baseline) == (str(live.keeper.path), 1)
-
-
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[1]", '{"version":2,"course":"x"}', '{"form":{"kernel":"gone"}}', '{"baseline":"x"}', "[" * 100_000, "\x00"],
+    ["", "{", "[1]", '{"version":2,"course":"x"}', '{"form":{"kernel":"gone"}}', '{"course":1}', "[" * 100_000, "\x00"],
     ids=lambda text: text[:20],
 )
 def test_a_damaged_last_visit_is_ignored(text: str) -> None:
@@ -182,10 +143,8 @@ def test_a_damaged_last_visit_is_ignored(text: str) -> None:
 
 def test_a_form_with_an_unknown_kernel_is_dropped_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = ("/hw/mine.py",)
-    ui_state.save(
-        SavedUiState(default=USUAL, form=changed(USUAL, kernel="never-admitted"), course="tiles", session="/s", own_files=files)
-    )
-    assert ui_state.load() == SavedUiState(default=USUAL, course="tiles", session="/s", own_files=files)
+    ui_state.save(SavedUiState(default=USUAL, form=changed(USUAL, kernel="never-admitted"), course="tiles", own_files=files))
+    assert ui_state.load() == SavedUiState(default=USUAL, course="tiles", own_files=files)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
     ui_state.save(SavedUiState(course="blocked"))

@@ -194,7 +194,6 @@ class FwtuiApp(Survivor):
             view = View(self.source.model, self.source, experiment=self.experiment, found=self._found, lesson=self._lesson)
             if self._saved is not None:
                 self._saved.begin(view, self.experiment)
-                view.find_earlier = partial(self._saved.earlier, self.source.model) if self.source.recorder is None else None
             self.views.enter(view)
         if self._replay is not None or self.source is None:
             self._start_clock()  # a tick opens the recording

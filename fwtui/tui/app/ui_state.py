@@ -13,9 +13,7 @@ from msgspec.structs import replace
 from fwtui.common.atomic_file import atomic_write
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, kernel_named
-from fwtui.sessions.autosave import Earlier, earlier
 from fwtui.sessions.folders import own_folder
-from fwtui.stream.model import Model
 from fwtui_kernels.regular_file import read_regular
 
 if TYPE_CHECKING:
@@ -37,8 +35,6 @@ class SavedUiState(Struct, frozen=True, kw_only=True):
     rows: dict[str, dict[str, str]] = {}
     own_files: tuple[str, ...] = ()  # chosen user kernel files, the last one first
     course: str = ""  # name of the last open step
-    session: str = ""  # path of the last session with runs
-    baseline: int | None = None  # run number in that session
 
     def begin(self, view: View, default: Experiment) -> None:
         """Restore the live view, but its form only if the default experiment has not changed."""
@@ -46,20 +42,11 @@ class SavedUiState(Struct, frozen=True, kw_only=True):
             view.experiment, view.rows = self.form or default, self.rows
         view.step, view.own_files = self.course, self.own_files
 
-    def earlier(self, model: Model) -> Earlier | None:
-        """Return the session that this one can continue."""
-        assert model.header is not None
-        last = Path(self.session) if self.session else None
-        found = earlier(model.header.machine, last)
-        return found._replace(baseline=self.baseline) if found is not None and found.path == last else found
-
     def after(self, view: View, default: Experiment) -> SavedUiState:
         """Return the present state of the live view, and save it if it has changed."""
         assert view.source is not None
         rows = {**view.rows, **{place: draft.texts() for place, draft in view.drafts.items()}}
         now = replace(self, default=default, form=view.experiment, rows=rows, course=view.step, own_files=view.own_files)
-        if view.source.model.runs and view.recorder is not None:
-            now = replace(now, session=str(view.recorder.path.absolute()), baseline=view.baseline)
         if now != self:
             save(now)
         return now

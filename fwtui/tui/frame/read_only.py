@@ -37,4 +37,4 @@ class NoEngine:
     def _refuse(self, *arguments: Any, **named: Any) -> NoReturn:
         raise Refused(READ_ONLY)
 
-    start = settled = mark = count = measure_limits = name = go_on = _refuse
+    start = settled = mark = count = measure_limits = name = _refuse

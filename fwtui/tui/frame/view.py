@@ -14,7 +14,7 @@ from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import Experiment, Settled
 from fwtui.live.protocols import RunSession
 from fwtui.machine import hardware
-from fwtui.sessions.autosave import ContinuedSession, Earlier, Keeper
+from fwtui.sessions.autosave import Keeper
 from fwtui.sessions.folders import files_in, own_folder, stem
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import events
@@ -46,7 +46,6 @@ class LiveSession(RunSession, Protocol):
     def samples(self) -> str: ...
     def measure_limits(self, device: DeviceId) -> None: ...
     def name(self, title: str) -> Path: ...
-    def go_on(self, session: ContinuedSession) -> None: ...
     def close(self, reason: str = "closed") -> None: ...
 
 
@@ -71,8 +70,6 @@ class View:
     baseline: int | None = None
     panel: str = ""  # the panel that fills the Explain screen; empty for all panels, if there is room
     named: str = ""  # the user's name for the session
-    find_earlier: Callable[[], Earlier | None] | None = None  # finds the session that this one can continue; slow
-    earlier: Earlier | None = None  # the session that this one can continue
     motion: bool = False  # play the plan of a finished run in slow motion
     notice: LogEntry | None = None  # last message of a screen
     answered: int | None = None  # number of the marker whose answer is shown

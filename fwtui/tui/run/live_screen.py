@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,16 +14,14 @@ from textual.widgets import Input
 
 from fwtui.analysis import limits
 from fwtui.analysis.explanation import COUNTERS, LIMITS
-from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.text import sanitise
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.experiment.user_kernel_registry import find_kernel_file, known_kernels, path_of
 from fwtui.machine import hardware
-from fwtui.sessions.autosave import ContinuedSession, Earlier, continued
 from fwtui.stream.requests import Hardware
-from fwtui.tui.actions import bound, first_reason, hidden, hidden_look, require
+from fwtui.tui.actions import bound, first_reason, hidden, hidden_look
 from fwtui.tui.background import in_background, ladder_data_for
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
@@ -49,10 +46,6 @@ LONG = 1000  # cells; longer than every summary
 
 
 _cannot_repeat = first_reason(bindings.cannot_run, bindings.no_run)
-_no_last_session = first_reason(
-    require(attrgetter("view.earlier"), "no last session exists"),
-    require(lambda screen: not screen.model.runs, "this session already has runs; open the last session in the list of sessions"),
-)
 
 
 class RunScreen(SessionScreen):
@@ -68,7 +61,6 @@ class RunScreen(SessionScreen):
         NEXT_RUNG,
         hidden_look("space", "flagship", "Play", "replay two runs on an H200 with an 8x speedup", deliberate=True),
         bindings.RECORD,
-        hidden("X", "go_on", "Continue", "continue the last session and its recording", _no_last_session, deliberate=True),
         bindings.MARK,
         bindings.PAUSE,
         MOTION,
@@ -102,8 +94,6 @@ class RunScreen(SessionScreen):
         if ladder_data_for(self) is not None:
             self.update(True)
         self._run_requested()
-        if self.view.find_earlier is not None:
-            in_background(self, self.view.find_earlier, self._offer, "kept")
         self.set_timer(IDLE, self.offer_limits)
 
     def on_screen_resume(self, event: ScreenResume) -> None:
@@ -171,14 +161,13 @@ class RunScreen(SessionScreen):
             "watch": "check and benchmark your kernel on every save",
         }
         texts |= {"climb": "go through the ladder, rung by rung"} if self.ladders() else {"help": "every key, and the glossary"}
-        offer = (f"{self._offered}.", "") if self.view.earlier is not None else ()
         keys = {name: self.key_of(name) for name in texts}
         room = max(map(len, keys.values()))
-        return (*offer, *(f"{keys[name]:<{room}}  {about}" for name, about in texts.items()))
+        return tuple(f"{keys[name]:<{room}}  {about}" for name, about in texts.items())
 
     def state(self) -> object:
         form = bool(self.query_one(FormPanel).errors), self.draft.kernel.id
-        return *form, self.view.found is None, self.view.earlier
+        return *form, self.view.found is None
 
     def show(self) -> None:
         busy = self.view.busy
@@ -255,35 +244,6 @@ class RunScreen(SessionScreen):
     def way_back(self) -> Callable[[], object] | None:
         cancels = self.view.selected is None and self.view.busy and not isinstance(self.focused, Input)
         return self.action_cancel if cancels else super().way_back
-
-    def _offer(self, found: Earlier | None) -> None:
-        self.view.earlier = found
-        if found is not None and not self.model.runs:
-            self.show_message(self._offered)
-
-    @property
-    def _offered(self) -> str:
-        """The offer to continue the last session."""
-        earlier = self.view.earlier
-        assert earlier is not None
-        runs = units.counted(earlier.runs, "run")
-        return f"The last session, of {earlier.when}, has {runs}; {self.key_of('go_on')} continues it"
-
-    def action_go_on(self) -> None:
-        """Read the last session in the background, then continue it."""
-        earlier = self.view.earlier
-        if earlier is not None:
-            self.show_message("reading the last session")
-            in_background(
-                self, partial(continued, earlier), self._go_on, "kept", lambda error: self.show_message(str(error), "error")
-            )
-
-    def _go_on(self, session: ContinuedSession) -> None:
-        with self.reporting("error"):
-            self.source.go_on(session)
-            self.view.resume()
-            self.view.baseline, self.view.earlier, self.view.selected = session.earlier.baseline, None, None
-            self.show_message("")
 
     def action_edit(self) -> None:
         self.query_one(FormPanel).edit()

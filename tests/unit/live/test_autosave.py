@@ -1,4 +1,4 @@
-"""Kept sessions: automatic recording, naming, and continuing an earlier one; and the start of recordings."""
+"""Kept sessions: automatic recording and naming; and the start of recordings."""
 
 import os
 import time
@@ -7,12 +7,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from builders import model_of, run_started
+from builders import run_started
 from msgspec.structs import replace
 from pretending import Pretend
 
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment, as_it_ran
 from fwtui.live.session import Live
 from fwtui.sessions import autosave
 from fwtui.sessions.folders import kept_folder, own_folder
@@ -62,15 +61,6 @@ def killed(live: Live) -> Path:
     return keeper.path
 
 
-def taken(found: autosave.Earlier) -> autosave.ContinuedSession:
-    return autosave.continued(found)
-
-
-def offered(live: Live) -> autosave.Earlier | None:
-    assert live.model.header is not None
-    return autosave.earlier(live.model.header.machine)
-
-
 def files(folder: Path) -> list[Path]:
     return sorted(folder.iterdir()) if folder.exists() else []
 
@@ -106,17 +96,6 @@ def test_recordings_that_begin_late_or_in_a_run_are_timed_from_then(tmp_path: Pa
     assert times == [0.0, 0.0, pytest.approx(15)]
 
 
-def test_a_session_that_is_not_read_to_its_end_is_kept_but_not_continued(begin: Callable[[], Live], pretend: Pretend) -> None:
-    live = begin()
-    run(live, 1)
-    live.close()
-    (path,) = files(kept_folder())
-    assert offered(live) is not None
-    pretend.limits("fwtui.sessions.reader", FEW_LINES=2, MIN_MEAN=1 << 20)
-    aged(path, 2 * autosave.YOUNG)
-    assert offered(live) is None and path.exists()
-
-
 def test_a_session_is_kept_only_with_a_finished_run(begin: Callable[[], Live]) -> None:
     for end in ("", "cancelled", "failed"):
         live = begin()
@@ -130,45 +109,6 @@ def test_a_session_is_kept_only_with_a_finished_run(begin: Callable[[], Live]) -
     live.close()
     (entry,) = [entry for entry in find() if entry.origin == "kept"]
     assert (entry.runs, entry.complete, entry.own) == (1, True, True)
-
-
-def test_going_on_with_a_session_goes_on_with_everything(begin: Callable[[], Live]) -> None:
-    first = begin()
-    run(first, 1)
-    first.emit(run_started(t=first.now, run=2))
-    path = killed(first)
-    second = begin()
-    found = offered(second)
-    assert found is not None and (found.path, found.runs) == (path, 2)
-    model = second.model
-    second.go_on(taken(found))
-    assert second.model is model, "which the screens have"
-    with pytest.raises(Refused, match="is open in another dashboard"):
-        autosave.continued(found)
-    assert [(run.id, run.state) for run in model.runs.values()] == [(1, "done"), (2, "cancelled")]
-    assert model.runs[2].done is not None and "the program ended during the run" in model.runs[2].done.message
-    assert second.now > model.runs[1].started and second.experiments[1] == as_it_ran(Experiment(), model.runs[1].device)
-    run(second, 3)
-    second.close()
-    (whole,) = files(kept_folder())
-    loaded = load(whole)
-    assert loaded.complete and model_of(line.event for line in loaded.lines[:-1]) == model
-    third = begin()
-    found = offered(third)
-    assert found is not None and found.runs == 3
-
-
-def test_only_what_has_not_begun_can_be_an_earlier_session(begin: Callable[[], Live]) -> None:
-    first = begin()
-    run(first, 1)
-    first.close()
-    second = begin()
-    found = offered(second)
-    assert found is not None
-    run(second, 1)
-    with pytest.raises(Refused, match="an earlier session can only be continued before"):
-        second.go_on(taken(found))
-    assert len(files(kept_folder())) == 2 and found.path.exists(), "nothing is lost, and no copy left"
 
 
 def test_a_name_keeps_it_from_its_beginning_and_again_renames_it(begin: Callable[[], Live]) -> None:
@@ -221,7 +161,6 @@ def test_only_the_last_twenty_and_what_had_a_finished_run_are_kept_and_none_that
     assert sorted(ages) == [200, 300, 400, 10_000]
     autosave.tidy(most_bytes=1)
     assert files(kept_folder()) == [other.keeper.path]
-    assert offered(other) is None, "what is in use is not offered"
     live = begin()
     assert live.keeper is not None
     path = killed(live)

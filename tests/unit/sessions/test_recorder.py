@@ -3,7 +3,6 @@
 import os
 import re
 import stat
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 from session_lines import HEADER, done, notice, record, started
 
 from fwtui.common.errors import Refused
-from fwtui.sessions.autosave import Earlier
 from fwtui.sessions.reader import load
 from fwtui.sessions.recorder import Recorder, safe_slug
 from fwtui.stream import codec, events
@@ -107,15 +105,3 @@ class TestRecorder:
 @pytest.mark.parametrize("text", ["", "-", "Ä/../b", "漢字", "\x1b[0m\0", "A b" * 60, "İ\u2028ﬁ", "../.."])
 def test_any_text_makes_a_safe_slug(text: str) -> None:
     assert re.fullmatch(r"[a-z0-9-]{1,60}", safe_slug(text))
-
-
-@pytest.mark.parametrize("zone", ["UTC+26", "XYZ-99", "Europe/Berlin"])
-def test_the_start_of_a_session_is_shown_in_any_time_zone(monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
-    monkeypatch.setenv("TZ", zone)
-    time.tzset()
-    try:
-        for created in ("2020-11-20T14:02:00+00:00", "2262-11-20T14:02:00+00:00", "0001-11-20T00:00:00+14:00"):
-            assert re.fullmatch(r"\d+ Nov \d\d:\d\d", Earlier(Path("a"), created, 1).when)
-    finally:
-        monkeypatch.undo()
-        time.tzset()
