@@ -77,7 +77,6 @@ BUSY = {
     "serve": Busy(("serve", "--port", "8731"), says(b"http"), signal.SIGTERM, b"\x03", 130),
 }
 QUICK = ("run", "solve", "solve ranks")  # each in another way; the others with -m slow
-QUICK_ENDS = ("dashboard",)
 
 
 def cases() -> Iterator[object]:
@@ -85,7 +84,7 @@ def cases() -> Iterator[object]:
         for number in SIGNALS:
             marks = () if name in QUICK and number == busy.signal else pytest.mark.slow
             yield pytest.param(name, number, marks=marks, id=f"{name}-{number.name}")
-        yield pytest.param(name, None, marks=() if name in QUICK_ENDS else pytest.mark.slow, id=f"{name}-end")
+        yield pytest.param(name, None, marks=pytest.mark.slow, id=f"{name}-end")
 
 
 @pytest.mark.parametrize(("name", "number"), cases())
@@ -109,7 +108,7 @@ def test_commands_leave_nothing_behind(tmp_path: Path, own_cache: str, name: str
     with PtyRun(*words, environment={**environment, "XDG_CACHE_HOME": own_cache}, folder=folder) as run:
         moment = time.monotonic() + WAITS
         while run.process.poll() is None and (alone or not BUSY[name].begun(_family(tmp_path), folder, run.output)):
-            run.read(0.05)
+            run.read(0.2)
             shared |= {name.split()[0] for process in _family(tmp_path) for name in _shared(process)}
             assert time.monotonic() < moment, run.output[-500:]
         moment = time.monotonic() + Random(f"{name} {number}").random() / 2

@@ -102,6 +102,7 @@ def job_with(**given: str) -> Iterator[Live]:
         session.close()
 
 
+@pytest.mark.slow
 def test_an_error_in_a_rank_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(HERE), os.environ.get("PYTHONPATH", ""))))
     with job_with(module="sick_rank") as live:

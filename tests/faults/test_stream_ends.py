@@ -100,7 +100,8 @@ def test_a_signal_while_a_runs_end_is_written_leaves_one_end(tmp_path: Path) -> 
 
 def test_a_stream_into_a_file_is_a_session(tmp_path: Path) -> None:
     with open(tmp_path / "s", "wb") as file:
-        child = fwtui(tmp_path, "run", "--stream", "-k", "scipy", "-n", "16", "--repeats", "2", stdout=file)
+        words = "run --stream -k scipy -n 16 --repeats 2 --telemetry-hz 0"
+        child = fwtui(tmp_path, *words.split(), stdout=file)
         assert child.wait(120) == 0
     assert load(tmp_path / "s").complete
     printed = []

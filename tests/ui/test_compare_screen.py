@@ -1,6 +1,5 @@
 """The Compare screen: verdicts, differences, runs of other sessions, and the race of two runs."""
 
-import re
 from itertools import product
 from pathlib import Path
 
@@ -30,7 +29,6 @@ from fwtui.tui.compare import detail, race
 from fwtui.tui.compare.race import RaceResult, RaceScreen, clock, race_result
 from fwtui.tui.compare.screen import CompareScreen, read
 from fwtui.tui.frame.dialogs import PickFile
-from fwtui.tui.run.live_screen import RunScreen
 
 TIMES = medians(SESSION)
 
@@ -132,14 +130,6 @@ async def test_compare_opens_on_a_run_that_has_a_comparison(replay_of: Replay) -
         await press(pilot, "down")
         assert "run 2 against run 1" not in await go(pilot, "question_mark", "escape"), "where it was put it stays"
         assert "run 2 against run 1" in await go(pilot, "1", "3"), "again when one comes back"
-
-
-async def test_a_single_run_has_the_next_rung_of_the_run_screen(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with opened(dashboard) as pilot:
-        screen_of(dashboard, RunScreen).choose("serial")
-        words = re.compile(r"next +(Tiled CPU: .*\(predicted from [\w ]+\))")
-        assert (said := words.search(await go(pilot, "r"))) is not None
-        assert said[1] in await go(pilot, "3")
 
 
 async def test_before_two_runs_compare_explains_what_to_do(dashboard: FwtuiApp, live: FakeLive) -> None:

@@ -197,6 +197,7 @@ async def test_closed_replays_and_dialogs_are_freed(tmp_path: Path) -> None:
     assert strips[2] < 1.2 * strips[1], "Textual holds the lines of widgets that are gone"
 
 
+@pytest.mark.slow
 async def test_removed_key_labels_are_freed(dashboard: FwtuiApp) -> None:
     async with opened(dashboard, "escape") as pilot:
         counts = list[int]()

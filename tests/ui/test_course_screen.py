@@ -117,21 +117,6 @@ async def test_the_course_goes_on_where_it_was_and_a_narrow_screen_shows_its_les
         assert not words.region.area and not picture.region.area
 
 
-@pytest.mark.slow
-async def test_every_question_is_seen_at_once_on_a_small_screen(live: FakeLive) -> None:
-    app = begun(live, "1")
-    async with opened(app, size=NARROW) as pilot:
-        for number in range(1, STEPS + 1):
-            text = await go(pilot)
-            page = screen_of(app, LearnScreen).page
-            assert page is not None and page.number == number
-            assert page.title in text and page.ask.split("?")[0] in text and f"your guess: {page.hint}" in text
-            assert not page.problem and page.text
-            here = screen_of(app, LearnScreen)
-            assert here.stepping.experiment.kernel == here.progress.step.written.kernel
-            await pilot.press("right_parenthesis")
-
-
 async def test_a_step_runs_here_and_its_answer_is_shown_with_the_recorded_run(live: FakeLive) -> None:
     live.pace = 3
     app = begun(live, "cores")

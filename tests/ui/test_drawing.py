@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from fwtui import measure
 from fwtui.analysis import columns
-from fwtui.analysis.compare import speedup
-from fwtui.analysis.limits import limit_of, share_of_peak
+from fwtui.analysis.limits import limit_of
 from fwtui.common import units
 from fwtui.common.text import truncate
 from fwtui.engine import kernel_instance
@@ -22,7 +21,6 @@ from fwtui.stream import events
 from fwtui.stream.model import Evidence
 from fwtui.stream.stages import STAGES
 from fwtui.tui import charts
-from fwtui.tui.explain.number_panels import CountersTable
 from fwtui.tui.frame import notices
 from fwtui.tui.frame.loaded_recording import Band
 from fwtui.tui.frame.playback import timeline
@@ -87,11 +85,6 @@ def test_long_lines_keep_their_right_end_and_parts_their_indent() -> None:
         "x eleven cells",
         "  twelve cells · and this one is two lines",
     ]
-
-
-def test_a_small_share_is_not_drawn_as_nothing() -> None:
-    drawn = {share: line(*run_text.meter(share, 4)).plain for share in (None, 0.0, 0.001, 0.5, 0.7, 1.4)}
-    assert drawn == {None: "────", 0.0: "────", 0.001: "╸───", 0.5: "━━──", 0.7: "━━━─", 1.4: "━━━━"}
 
 
 def test_checksum_and_seed_are_details() -> None:
@@ -209,12 +202,6 @@ def test_the_table_of_runs_shows_percent_of_peak_only_if_the_peak_is_measured() 
     assert "of limit" in narrower and "of peak" not in narrower and {"of limit", "of peak"} <= wider
 
 
-def test_the_title_marks_a_kernel_chosen_by_auto() -> None:
-    picked = msgspec.structs.replace(scenes.experiment("katz-kider"), auto="measured here")
-    s = subject([scenes.header(), scenes.GPU, *scenes.run(1, 1.0, picked, title="Katz-Kider")])
-    assert run_text.title(s, 100).plain.startswith("RUN 1  auto: Katz-Kider · n 4096")
-
-
 def test_a_run_too_short_for_counters_has_none() -> None:
     run = scenes.run(1, 1.0, scenes.experiment("naive"))
     s = subject([scenes.header(), scenes.GPU, *run])._replace(evidence=Evidence(3, None, 1710.0, None, None, 0))
@@ -228,32 +215,6 @@ def test_every_measured_stage_has_a_title() -> None:
     source = "".join(path.read_text() for path in files)
     names = set(re.findall(r'\bstage\("([^"]+)"', source))
     assert {"read", "graph", "clean", "phases"} <= names == set(STAGES)
-
-
-def test_phases_keep_their_rows_before_they_have_times() -> None:
-    told = scenes.run(1, 1.0, scenes.experiment("katz-kider"))
-    before = run_text.phases(subject([scenes.header(), *told[:3]]), 80)
-    after = run_text.phases(subject([scenes.header(), *told]), 80)
-    assert [row.plain[: run_text.LABEL] for row in before] == [row.plain[: run_text.LABEL] for row in after]
-    assert all("n/a" not in row.plain and charts.BLOCK not in row.plain for row in before)
-    assert [row.cell_length for row in before] == [row.cell_length for row in after]
-
-
-def test_a_cpu_run_has_no_share_of_the_gpus_bandwidth() -> None:
-    told = scenes.run(1, 1.0, scenes.experiment("tiled-cpu", 512))
-    s = subject([scenes.header(), scenes.GPU, *told])
-    assert share_of_peak(s.run, s.device) is None
-    assert "of peak" not in in_lines(s, 120)[0].plain
-
-
-def test_a_throttled_run_is_marked() -> None:
-    told = scenes.run(1, 1.0, scenes.experiment("naive"), seconds=0.3)
-    middle = told[-1].t - 3.0
-    lowered = events.Telemetry(t=middle, throttle=0x4, gpu_power_watts=700.0)
-    session = [scenes.header(), scenes.GPU, *scenes.merged(told, [lowered])]
-    s = subject(session)
-    assert "throttled: power cap" in run_text.progress(s, 100)[0].plain
-    assert run_labels.outcome(s.run, model_of(session)) == "✓ verified · 16 rows · throttled"
 
 
 @pytest.mark.parametrize(
@@ -295,28 +256,12 @@ def test_a_noisy_run_is_marked_and_names_the_key_that_reruns_it(again: str, word
     assert run_labels.outcome(s.run, model_of(session)) == "✓ verified · 16 rows · noisy"
 
 
-def test_a_running_baseline_gives_no_ratio() -> None:
-    going = scenes.run(2, 9.0, scenes.experiment("katz-kider"), title="b", until="clean")
-    model = model_of([*scenes.run(1, 1.0, scenes.experiment("naive"), title="a"), *going])
-    one, other = model.runs[1], model.runs[2]
-    told = history_cells(one, model, other)
-    assert told["gained"].plain == told["verdict"].plain == "" and speedup(other, one) is None
-
-
 @pytest.mark.parametrize(
     ("vertices", "words"),
     [((), ""), ((3,), "3 → 3"), ((3, 7), "3 → 7 → 3"), ((3, 7, 3), "3 → 7 → 3"), (tuple(range(9)), "0 → 1 → 2 → 3 → 4 → … → 0")],
 )
 def test_cycles_end_at_their_first_vertex(vertices: tuple[int, ...], words: str) -> None:
     assert run_labels.cycle(vertices) == words
-
-
-def test_the_log_is_in_order_and_its_last_line_is_the_latest() -> None:
-    model = model_of(scenes.gpu_session())
-    entries = notices.entries(model)
-    assert [e.t for e in entries] == sorted(e.t for e in entries)
-    assert len(entries) == 7 and entries[-1] == notices.latest(model)
-    assert notices.latest(model_of([])) is None and not notices.entries(model_of([]))
 
 
 def test_a_phase_names_its_bottleneck() -> None:
@@ -338,20 +283,6 @@ def test_a_truncated_name_ends_with_an_ellipsis() -> None:
     assert rows and all(row[run_text.NARROW_LABEL - 1 : run_text.NARROW_LABEL + 1] == "… " for row in rows)
 
 
-@pytest.mark.parametrize("width", [40, 56, 76])
-def test_the_counters_of_every_op_fit_any_width(width: int) -> None:
-    told = scenes.run(1, 1.0, scenes.experiment("katz-kider"), title="a")
-    ops = [
-        events.Counters(t=99.0, run=1, op=op, values={"occupancy": share})
-        for op, share in (("pivot", 0.1), ("panels", 0.2), ("rest", 0.3))
-    ]
-    run = model_of([*told, *ops]).runs[1]
-    drawn = CountersTable(run).draw(run, width)[2:]  # below its title
-    shown = "\n".join(row.plain for row in drawn)
-    assert all(words in shown for words in (*(phase.title for phase in scenes.PHASES), "10.0 %", "20.0 %", "30.0 %"))
-    assert max(row.cell_length for row in drawn) <= width and (len(drawn) == 2) == (width == 76)
-
-
 def test_long_lines_end_with_a_whole_clause() -> None:
     entry = notices.LogEntry(23.0, "run 2 finished: verified · fletcher c880, 16 rows equal Dijkstra's; same checksum as naive")
     assert (
@@ -360,14 +291,6 @@ def test_long_lines_end_with_a_whole_clause() -> None:
     assert notices.LogLine(None).draw((entry, "l"), 66)[0].plain.endswith("verified · fletcher c880  l: all of it")
     assert notices.LogLine(None).draw((entry, "l"), 120)[0].plain.endswith("same checksum as naive")
     assert whole_clauses("onelongwordwithoutanend", 10) == "onelongwo…" and whole_clauses("short", 10) == "short"
-
-
-@pytest.mark.parametrize("width", [40, 100, 160])
-def test_a_bandwidth_without_a_known_peak_has_no_bar(width: int) -> None:
-    run = scenes.run(1, 1.0, scenes.experiment("tiled-cpu"))
-    s = subject([scenes.header(), scenes.NO_GPU, *run])
-    row = next(part.plain for part in run_text.meters(s, width) if part.plain.startswith("eff"))
-    assert row[run_text.label_cells(width) :].startswith(units.bandwidth(s.run.bandwidth)) and len(row) <= width
 
 
 def test_a_setting_without_a_column_distinguishes_runs_with_equal_columns() -> None:

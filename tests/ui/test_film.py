@@ -144,13 +144,6 @@ class TestCapture:
             shown = (tmp_path / "screen.txt").read_text().replace("‖ paused ", said).replace("Play", key)
             assert film.text(frame.lines).split() == shown.split()
 
-    @pytest.mark.slow
-    def test_the_screen_of_an_answer_has_come_to_rest(self) -> None:
-        film = played(LECTURE, FilmCut(begin=15.0), (120, 40))
-        warps = next(stop for stop in film.stops if stop.cue.kind is not None and stop.cue.kind.name == "limiter")
-        assert "achieved occupancy" in film.text(warps.answered), "the panel has scrolled on to the last of the meters"
-        assert "achieved occupancy" not in film.text(warps.lines)
-
     def test_every_run_begins_and_ends_in_a_frame_of_its_own(self, recorded: tuple[Path, Film]) -> None:
         _, film = recorded
         kept = events.RunStarted | events.RunDone | events.Marker

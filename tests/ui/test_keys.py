@@ -156,15 +156,6 @@ async def assert_reasons(app: FwtuiApp, pilot: Pilot[None]) -> None:
     assert found and not any(found.values()), found
 
 
-@pytest.mark.slow
-async def test_unavailable_keys_have_a_reason_after_a_run(dashboard: FwtuiApp, live: FakeLive, replay_of: Replay) -> None:
-    live.start(live.settled(Experiment(kernel="tiled-cpu", n=512)))
-    live.drain()
-    for app in (dashboard, replay_of(scenes.gpu_session())):  # test_places.py walks a replay at its start
-        async with opened(app) as pilot:
-            await assert_reasons(app, pilot)
-
-
 async def test_an_unavailable_key_shows_its_reason(dashboard: FwtuiApp) -> None:
     async with opened(dashboard, "escape", size=NARROW) as pilot:
         await assert_reasons(dashboard, pilot)
@@ -188,15 +179,6 @@ async def test_a_replay_reports_its_end_only_at_the_end(replay_of: Replay) -> No
         there = await keyed(pilot, "left_square_bracket")
         assert "no run begins" not in there and "this is the end" not in there
         assert "0.25x is the slowest speed" in await keyed(pilot, *["less_than_sign"] * 3)
-
-
-async def test_arrows_in_the_table(dashboard: FwtuiApp, live: FakeLive) -> None:
-    for n in (256, 512):
-        live.start(live.settled(Experiment(kernel="tiled-cpu", n=n)))
-        live.drain()
-    async with opened(dashboard, size=NARROW) as pilot:
-        assert "RUN 2" in await keyed(pilot)
-        assert "RUN 1" in await keyed(pilot, "down", "enter")
 
 
 async def test_the_footer_shows_the_active_keys_also_in_an_input_field(dashboard: FwtuiApp, live: FakeLive) -> None:

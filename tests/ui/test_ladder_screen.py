@@ -2,7 +2,7 @@
 
 import pytest
 import scenes
-from apps import Compare, Replay, dashboard_of, playback_of, replay_at_end, view_of
+from apps import Compare, Replay, dashboard_of, replay_at_end, view_of
 from builders import write_session
 from fake_live import FakeLive
 from msgspec.structs import replace
@@ -13,13 +13,11 @@ from fwtui.common import units
 from fwtui.experiment.experiment import Experiment
 from fwtui.learn.course import load_course
 from fwtui.sessions.folders import own_folder, shipped_folder
-from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.compare.ladder_screen import LadderScreen, experiment_here, offers_here
 from fwtui.tui.frame import ladder_data
 from fwtui.tui.frame.ladder_data import gather, recorded
 from fwtui.tui.learn.screen import LearnScreen
-from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.widgets.ladder_chart import LadderChart, LadderSubject, ladder_of
 
 STEPS = len(load_course())
@@ -128,15 +126,6 @@ async def test_without_a_course_the_first_screen_names_the_keys(dashboard: Fwtui
         shown = await go(pilot)
         assert "r         run the experiment" in shown and "?         every key, and the glossary" in shown
         assert "a ladder needs verified runs" in await go(pilot, "3", "C")
-
-
-async def test_the_first_frame_does_not_wait_for_the_recording_that_a_key_plays(live: FakeLive) -> None:
-    app = FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), found=Hardware(reason="none"))
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, RunScreen) and app.screen.query_one(LadderChart).subject is not None)
-        await press(pilot, "space")
-        await until(pilot, lambda: view_of(app).playback is not None)
-        assert playback_of(app).recording.name == "h200-n4096-naive-blocked"
 
 
 async def test_a_replay_has_a_ladder_of_its_runs_and_shows_the_chosen_one(replay_of: Replay) -> None:

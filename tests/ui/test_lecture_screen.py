@@ -99,19 +99,6 @@ async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp) ->
         assert "What share of the peak" in await at(pilot, 3, "4"), "on the place Explain too"
 
 
-@pytest.mark.slow
-async def test_the_answer_to_a_question_is_hidden_until_it_is_revealed(lecture: FwtuiApp) -> None:
-    async with opened(lecture) as pilot:
-        for presented, marker, giveaway in ((False, 3, "90.3 %"), (True, 6, "8.0"), (True, 7, "92.7 %")):
-            before, asked = await at(pilot, marker - 1, *(["P"] if presented else [])), await at(pilot, marker)
-            assert ("What" in asked or "How" in asked or "Which" in asked) and giveaway not in before + asked and "─ ?" in asked
-            assert all(
-                (text in asked) == (marker == 3) for text in ("± < 0.1 %, 20 repetitions", "272 G relaxations/s · ? of peak")
-            )
-            assert giveaway in await at(pilot, marker, "exclamation_mark") and not lecture.screen.query(".-pointed.-veiled")
-            await pilot.press(*(["escape"] if presented else []))
-
-
 async def test_only_the_keys_of_cards_act_on_a_card(lecture: FwtuiApp) -> None:
     async with opened(lecture) as pilot:
         shown = await at(pilot, 5, "P", "i", "4")
@@ -313,24 +300,6 @@ async def test_the_marked_row_of_a_table_is_legible_in_each_theme(dashboard: Fwt
                     assert legible(marked), (name, focused)
                 else:  # the colours of a terminal, such as its default for text and ground, which are swapped
                     assert marked.style.reverse, (name, focused)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["lecture-tiles", "lecture-own-kernel", "h200-sparse-grid"])
-async def test_a_card_of_a_run_that_begins_shows_its_source_or_its_plan(name: str) -> None:
-    app = FwtuiApp(replay=Recording(name, reader.load(shipped_folder() / f"{name}.fwt.jsonl.gz")), still=True)
-    async with opened(app) as pilot:
-        for keys in ((), ("P",)):
-            await press(pilot, *keys)
-            beginnings = 0
-            for number in range(1, playback_of(app).player.count(events.Marker)[1] + 1):
-                text, run = await at(pilot, number), view_of(app).run
-                assert "no time yet" not in text
-                if run is not None and run.state == "running":
-                    beginnings += 1
-                    seen = app.screen.query_one(MatrixPicture).region.area and "slow motion" in text and " def " in text
-                    assert seen or app.screen.query_one(CueCard).has_class("-source"), number
-            assert beginnings >= 2
 
 
 @pytest.mark.slow

@@ -22,7 +22,6 @@ from fwtui.__main__ import main
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.run_summary import summarise
 from fwtui.common.errors import Refused
-from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.machine.settings import KEYMAP, Settings, Value
 from fwtui.tui.actions import key_name, table
@@ -33,7 +32,7 @@ from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.glossary import GLOSSARY
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
-from fwtui.tui.run.run_panel import NOTHING, LargeNumber, figure, headline_rows
+from fwtui.tui.run.run_panel import LargeNumber, figure, headline_rows
 from fwtui.tui.widgets.large import TALL, filled
 from fwtui.tui.widgets.run_text import RunSubject
 
@@ -240,17 +239,6 @@ def test_unverified_numbers_are_marked_unreliable() -> None:
     assert "unreliable: INCORRECT 3 cells differ" in headline_rows(wrong)[1].plain
 
 
-def test_progress_is_shown_before_there_is_a_time() -> None:
-    told = subject(1, until="clean")
-    assert figure(told).number == "38.4 ms"
-    early = told._replace(run=replace(told.run, samples=()))
-    assert figure(early) == LargeNumber("58 %", "timed repetitions") and headline_rows(early)[0].plain == "timed repetitions"
-    assert figure(None) == NOTHING
-    assert figure(early._replace(run=replace(early.run, device=DeviceId("simulator"), state="done"))).label.startswith(
-        "simulated"
-    )
-
-
 async def test_presenter_mode_enlarges_the_main_figures_of_a_replay(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with opened(app) as pilot:
@@ -276,15 +264,3 @@ async def test_presenter_mode_enlarges_the_main_figures_of_a_replay(replay_of: R
 def test_filled_digits_are_as_wide_in_ascii_and_keep_the_unit() -> None:
     rows = filled("7.88x ms")
     assert len(rows) == TALL and len({len(row) for row in rows}) == 1 and rows[-1].endswith("  ms")
-
-
-async def test_presenter_mode_opens_the_live_form_by_a_key(live: FakeLive) -> None:
-    app = dashboard_of(live, look=Appearance(presenter=True))
-    async with app.run_test(size=(120, 40)) as pilot:
-        await press(pilot)
-        assert "EXPERIMENT" not in screen_text(app) and "e edit" in screen_text(app)
-        await proceed(pilot, "r")
-        (total, *_) = app.screen.query(Digits)
-        assert total.value == "20.0 ms" and live.started
-        await press(pilot, "e")
-        assert "Enter or ^r runs it" in screen_text(app)

@@ -4,18 +4,15 @@ from itertools import groupby
 
 import pytest
 import scenes
-from apps import Replay, dashboard_of, replay_at_end
+from apps import dashboard_of, replay_at_end
 from fake_live import FakeLive
-from pressing import go, keyed, opened, press, proceed, settled, until
-from textual.theme import BUILTIN_THEMES
+from pressing import go, keyed, opened, press, proceed, settled
 
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.library import resolve
 from fwtui.stream import events
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.export.screens import screen_text
-from fwtui.tui.frame.footer import KeyName
 from fwtui.tui.frame.places import MIN, place_names
 from fwtui.tui.textual_internals import strips
 
@@ -42,17 +39,6 @@ async def test_the_dashboard_survives_every_size_and_recovers(dashboard: FwtuiAp
                 await pilot.pause()
             await press(pilot, "escape")
         assert dashboard.return_code in (0, None)
-
-
-@pytest.mark.slow
-async def test_every_theme_can_be_chosen(replay_of: Replay) -> None:
-    app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(80, 24)) as pilot:
-        for theme in BUILTIN_THEMES:
-            app.theme = theme
-            await pilot.pause()
-            assert "✓ verified" in screen_text(app)
-    assert len(BUILTIN_THEMES) >= 15
 
 
 async def test_every_state_is_visible_without_colour(no_colours: None) -> None:
@@ -126,18 +112,3 @@ async def test_the_smallest_terminal_shows_the_hotspot_and_complete_reasons() ->
         assert "instruction issue and shared memory in the remainder phase (93 % of the time): both 95" in words
         words = " ".join((await settled(pilot, "pagedown")).split())
         assert "% busy, most at k45_katz_kider.py:13" in words and "try next Optimized & blocked: 31.5 ms -> 11.1 ms" in words
-
-
-async def test_the_list_of_sessions_shows_details_of_the_marked_one() -> None:
-    app = replay_at_end(resolve("lecture-tiles"), "sessions")
-    async with opened(app) as pilot:
-        await until(pilot, lambda: "searching for sessions" not in (text := screen_text(app)) and "h200" in text)
-        for size in ROOMY:
-            await pilot.resize_terminal(*size)
-            text = await settled(pilot)
-            assert emptiest(text, *size) < size[0] * size[1] / 3, (size, text)
-        for size in (*ROOMY, OTHERS[0]):
-            await pilot.resize_terminal(*size)
-            await settled(pilot)
-            *keys, palette = app.screen.query(KeyName)
-            assert len(keys) > 3 and all(key.region.right <= palette.region.x for key in keys), (size, "a title is cut off")

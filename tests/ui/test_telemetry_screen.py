@@ -20,14 +20,12 @@ from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.library import resolve
 from fwtui.stream import events
-from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
 from fwtui.tui.frame import telemetry_strip
 from fwtui.tui.telemetry.screen import QuantitiesScreen
 from fwtui.tui.telemetry.track_chart import TrackChart
 from fwtui.tui.telemetry.track_drawing import GUTTER, WIDE_GUTTER, Row, TrackDrawing, Window, changes, stepped
 from fwtui.tui.telemetry.tracks import HOLD_SECONDS, Bins, Track, moments, span_for, tracks_of
-from fwtui.tui.widgets.shown_quantities import default_quantities
 
 
 def row(text: str, title: str) -> str:
@@ -122,14 +120,6 @@ def test_only_changed_cells_of_a_row_are_painted() -> None:
     assert changes(before, (("power    82 W ", "title"), ("▁▁", "area-0"), ("█", "run-area-0"))) == [(10, 17)]
 
 
-def test_the_first_quantities_suit_the_machine() -> None:
-    model = Model()
-    assert list(default_quantities(model)) == ["cpu_utilisation", "cpu_clock_mhz", "host_memory_bytes"]
-    model.apply(scenes.GPU)
-    assert list(default_quantities(model))[:2] == ["gpu_power_watts", "gpu_clock_mhz"]
-    assert "cpu_utilisation" not in default_quantities(model)
-
-
 def test_the_end_of_a_scale_is_a_field_of_device_or_machine() -> None:
     for quantity in events.QUANTITIES.values():
         if isinstance(quantity.most, str):
@@ -178,27 +168,6 @@ def test_several_gpus_are_side_by_side_on_the_strip_at_equal_widths() -> None:
         ("power", " 99 n/a 1000 W"),
         ("throttle", "GPU 4, 5"),
     ]
-
-
-@pytest.mark.parametrize("gpu", [True, False])
-def test_labels_and_values_are_separated_for_any_samples(gpu: bool) -> None:
-    most = events.Telemetry(
-        t=1.0,
-        **dict.fromkeys(("gpu_power_watts", "gpu_clock_mhz", "cpu_clock_mhz"), 1980.0),
-        **dict.fromkeys(("gpu_utilisation", "sm_occupancy", "dram_utilisation", "cpu_utilisation"), 1.0),
-        gpu_temperature=100.0,
-        gpu_memory_bytes=141 * scenes.GIB,
-        host_memory_bytes=128 * scenes.GIB,
-        throttle=0,
-    )
-    quantities = telemetry_strip.places(model_of([scenes.header(), scenes.GPU if gpu else scenes.NO_GPU, most]))
-    for quantity in quantities:
-        for with_history in (True, False):
-            drawn = "".join(quantity.parts(with_history))
-            assert drawn.startswith(f"{quantity.label} ") and f" {quantity.text}" in drawn
-    if gpu:  # four beside each other on 120 columns
-        assert len(telemetry_strip.arranged(quantities, 118, 2)[0]) == 4
-        assert all(with_history for _, with_history in telemetry_strip.arranged(quantities, 118, 2)[0])
 
 
 def test_a_number_that_does_not_fit_is_not_cut_to_another() -> None:

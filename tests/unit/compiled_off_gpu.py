@@ -9,11 +9,19 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from fwtui.machine.hardware import installed_version
 from fwtui_kernels.compiled import cubin_cache
 from fwtui_kernels.plan import Shape
 
-pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed (pip install 'fwtui[test]' on Linux)")
-pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+
+def need_compiler() -> None:
+    """Skip the module without the packages of the compiler, whose import takes each test process a second."""
+    for package in ("cuda-core", "numba-cuda"):
+        if installed_version(package) is None:
+            pytest.skip(f"{package} is not installed (pip install 'fwtui[test]' on Linux)", allow_module_level=True)
+
+
+need_compiler()
 
 
 class Compiled(NamedTuple):

@@ -141,12 +141,7 @@ class TestEveryKernel:
         assert all("threads" not in e.options for e in fits if not any(o.name == "threads" for o in registry()[e.kernel].options))
 
 
-def test_a_baseline_runs_first_and_has_to_run(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["run", "-k", "scipy,serial", "-n", "30", "--repeats", "2", "--telemetry-hz", "0"]
-    assert main([*words, "--baseline", "serial", "--json"]) == 0
-    first, second = map(json.loads, capsys.readouterr().out.splitlines())
-    assert (first["kernel"], first["speedup"], second["baseline"]) == ("serial", 1.0, 1)
-    assert second["speedup"] == pytest.approx(first["seconds"] / second["seconds"])
+def test_a_baseline_has_to_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "-k", "serial", "-n", "30", "--baseline", "scipy", "--telemetry-hz", "0"]) == 2
     assert "'scipy' is not among the kernels that run (serial)" in capsys.readouterr().err
 

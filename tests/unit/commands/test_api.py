@@ -51,7 +51,8 @@ def ran() -> fwtui.Session:
     """Return the session of four runs within an event loop, as in a notebook, and in a thread."""
 
     async def within() -> None:
-        sessions.append(fwtui.run(["serial", "tiled-cpu"], n=[16, 24], repeats=3, dtype="int32", connected=True, title="Two"))
+        options: dict[str, Any] = {"repeats": 3, "dtype": "int32", "connected": True, "title": "Two", "telemetry_hz": 0}
+        sessions.append(fwtui.run(["serial", "tiled-cpu"], n=[16, 24], **options))
 
     sessions: list[fwtui.Session] = []
     thread = threading.Thread(target=lambda: asyncio.run(within()))
@@ -122,7 +123,7 @@ class TestRun:
 
         display = SimpleNamespace(display=lambda *given, **options: SimpleNamespace(update=update))
         monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=object, display=display))
-        fwtui.run("serial", n=[300, 301], repeats=3, telemetry_hz=0)
+        fwtui.run("serial", n=[8, 300], repeats=3, telemetry_hz=0)
         assert any(re.fullmatch(r"run 2 of 2, serial: [█░]{20} [\w -]+ +\d+ %.*", text) for text in shown), shown
         assert shown[-1] == ""
 
@@ -216,11 +217,11 @@ class TestHtml:
 
     def test_a_replay_is_the_exported_page_in_a_frame_that_reaches_nothing(self, tmp_path: Path) -> None:
         async def within() -> Any:
-            return fwtui.load(GOLDEN).replay()
+            return fwtui.load(GOLDEN).replay(start=0.6)
 
         replay = asyncio.run(within())  # as in a notebook, whose event loop is running
         out = tmp_path / "page.html"
-        assert main(["export", str(GOLDEN), "-o", str(out)]) == 0
+        assert main(["export", str(GOLDEN), "--from", "0.6", "-o", str(out)]) == 0
         assert replay.page == out.read_text(encoding="utf-8")
         frame = parsed(replay._repr_mimebundle_()["text/html"]).find(".//iframe")
         assert frame.get("sandbox") == "allow-scripts" and "srcdoc" not in frame.attrib

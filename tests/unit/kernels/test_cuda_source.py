@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from compiled_off_gpu import need_compiler
 
 import fwtui_kernels
 from fwtui_kernels.own import UserKernelError, check, load
 from fwtui_kernels.plan import Kernel, Shape, Target
 
-pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
-pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+need_compiler()
 
 EXAMPLES = Path(fwtui_kernels.__file__).parent / "examples"
 HOPPER, AMPERE = Target("cuda", (9, 0), multiprocessors=132), Target("cuda", (8, 0), multiprocessors=108)

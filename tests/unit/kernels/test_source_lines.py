@@ -1,19 +1,15 @@
 """Machine instructions of compiled kernels and their source lines, for a GPU that this machine lacks."""
 
-import json
 import tempfile
 from collections import Counter
 from pathlib import Path
 
-import msgspec
 import pytest
 from compiled_off_gpu import compiled_op, nvdisasm
 
 from fwtui.analysis.warps import derived, minimums
 from fwtui.experiment.experiment import kernel_named
-from fwtui.live.watch_events import compile_kernel
 from fwtui.measure.code_listing import build_listing, inner_loop, opcode, relaxations
-from fwtui.stream.kernel_tests import CompileRequest
 from fwtui.stream.listing import MAX_INSTRUCTIONS, MAX_LINES
 from fwtui_kernels.compiled import compiler
 from fwtui_kernels.compiled.disassembly import Disassembler, MachineInstruction
@@ -160,11 +156,3 @@ def test_each_line_has_its_instructions() -> None:
     place = [(line.file, line.line) for line in told.lines].index(("k45_katz_kider.py", 13))
     assert told.lines[place].text.strip() == "own[r, x] = min(own[r, x], number(to[r, k] + middle[k, x]))"
     assert any(one.line == place and one.text for one in told.instructions)
-
-
-@pytest.mark.slow
-def test_listings_are_json_data() -> None:
-    found = compile_kernel(CompileRequest(kernel="naive", capability=CC, listing=True))
-    assert found is not None
-    (data,) = json.loads(msgspec.json.encode(found))["used"]
-    assert data["op"] == "relax" and data["listing"]["total"] > 20

@@ -215,7 +215,7 @@ def test_a_kernel_that_hangs_is_ended_and_its_line_named(tmp_path: Path, barrier
     [
         ("print('hello')\nos.kill(os.getpid(), 11)", "died", "the process that ran it died (signal 11, segmentation fault)"),
         pytest.param("os._exit(0)", "died", "the process that ran it died (exit code 0)", marks=pytest.mark.slow),
-        (CONFUSING, "died", "its process sent an invalid message"),
+        pytest.param(CONFUSING, "died", "its process sent an invalid message", marks=pytest.mark.slow),
         ("raise SystemExit(3)", "broken", "mine.py:2: SystemExit: 3: raise SystemExit(3)"),
     ],
 )

@@ -34,7 +34,9 @@ def test_every_form_has_a_probe_and_every_distance_a_form() -> None:
     assert len(forms_of("cuda", (9, 0))) == 7
 
 
-@pytest.mark.parametrize("form", [f for f in forms_of("cpu") if f.key in ("float32-bits", "int16")], ids=lambda f: f.key)
+@pytest.mark.parametrize(
+    "form", [pytest.param(f, id=f.key, marks=[pytest.mark.slow] * (f.key != "int16")) for f in forms_of("cpu")]
+)
 def test_the_cpu_probe_is_checked_before_its_time_counts(form: RelaxForm, pretend: Pretend) -> None:
     from fwtui.measure import probe as measured
     from fwtui_kernels.compiled.cpu_vectors import vector_bytes

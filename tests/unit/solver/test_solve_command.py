@@ -275,11 +275,11 @@ class TestStopping:
         [
             ("solve towns.csv", ">&-", 1, CLOSED),
             ("list", "<&- >&- 2>&-", 1, ""),
-            ("--help", ">/dev/full", 1, FULL),
-            ("nonsense", "2>/dev/full", 2, ""),
+            pytest.param("--help", ">/dev/full", 1, FULL, marks=pytest.mark.slow),
+            pytest.param("nonsense", "2>/dev/full", 2, "", marks=pytest.mark.slow),
             ("solve towns.csv", "2>/dev/full", 0, ""),
             ("replay -", "<&-", 2, "its first line is not a complete header; `fwtui list` shows the sessions here\n"),
-            ("solve towns.csv", "| true", 0, ""),
+            pytest.param("solve towns.csv", "| true", 0, "", marks=pytest.mark.slow),
         ],
     )
     def test_streams_that_are_closed_full_or_left(self, towns: str, command: str, how: str, code: int, said: str) -> None:

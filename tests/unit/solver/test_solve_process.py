@@ -23,11 +23,10 @@ def run(script: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-P", "-c", begin + script], capture_output=True, text=True, timeout=100)
 
 
-def test_variables_of_numba_neither_disable_a_kernel_nor_raise_its_errors() -> None:
+def test_a_variable_of_numba_does_not_disable_a_kernel() -> None:
     solved = "print(solve(graph(9), kernel='tiled-cpu').stats.kernel)"
     done = run(f"os.environ['NUMBA_DISABLE_JIT'] = '1'\n{solved}; import numba; print(numba.config.DISABLE_JIT)")
     assert done.stdout.split() == ["tiled-cpu", "1"], done.stderr
-    assert "Refused: NUMBA_NUM_THREADS is '0'" in run(f"os.environ['NUMBA_NUM_THREADS'] = '0'\n{solved}").stderr
 
 
 def test_scipy_solves_tiny_graphs_and_the_first_small_one_of_a_process() -> None:
