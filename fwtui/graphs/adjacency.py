@@ -35,16 +35,13 @@ class Arcs(NamedTuple):
 
 
 class ArcCollector:
-    """Arcs as they are read. When more than `most` are held, parallel ones are merged, which frees their memory.
+    """Arcs as they are read. When more than `most` are held, parallel ones are merged, which frees their memory."""
 
-    `check` is called with all arcs so far before each merge, and may raise Refused.
-    """
-
-    def __init__(self, most: int, check: Callable[[Arcs], None] = lambda arcs: None, merge: np.ufunc = np.minimum):
+    def __init__(self, most: int, merge: np.ufunc = np.minimum):
         self._parts = [Arcs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
         self._count = 0
         self._most = self._room = most
-        self._check, self._merge = check, merge
+        self._merge = merge
         self.merged = 0  # arcs merged into others; if the lightest counts, only those between different vertices
 
     def add(self, arcs: Arcs) -> None:
@@ -57,7 +54,6 @@ class ArcCollector:
             self.merged += count(collected) - count(left)
             self._parts, self._count = [left], len(left.weights)
             self._room = max(self._most, 2 * self._count)
-            self._check(left)
 
     def all(self) -> Arcs:
         return Arcs(*map(np.concatenate, zip(*self._parts, strict=True)))

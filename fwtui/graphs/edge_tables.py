@@ -55,7 +55,8 @@ def of_table(
 ) -> Adjacency:
     """Return the edges in the columns source and target, and weight unless each edge counts 1; other titles: see graphs.columns.
 
-    Vertices are numbered in order of first appearance. `no_edge` is a weight that means no edge. Raises Refused.
+    Integer vertices are in ascending order, all others in order of first appearance. `no_edge` is a weight that means no
+    edge. Raises Refused.
     """
     if not _has_columns(table):
         table = arrow(f"{type(table).__name__}, which has no columns by name,").table(table)
@@ -98,7 +99,7 @@ def _numbered(sources: np.ndarray, targets: np.ndarray, name: str) -> tuple[np.n
     if ends.dtype.kind == "f" and (ends == np.rint(ends)).all() and np.isfinite(ends).all():
         ends = ends.astype(np.int64)  # libraries store integer columns with missing values as floats
     if ends.dtype.kind in "iu" and ends.size:
-        places, values = number_whole(ends, by_appearance=True)
+        places, values = number_whole(ends)
         return places, values.tolist()
     text = ends.dtype.kind != "f"
     for row, pair in enumerate(ends.tolist()):

@@ -25,7 +25,6 @@ class GraphLimits(NamedTuple):
     most: int = MAX_VERTICES
     free_bytes: int = 0
     chunk: int = 1 << 22  # bytes parsed at once
-    idle: int = 1 << 20  # consecutive bytes of blank lines and comments: longer stretches take too long to read line by line
     max_unmerged: int = 1 << 20  # arcs in memory before parallel ones are merged
 
     def check_size(self, n: int, name: str, verb: str) -> None:

@@ -47,11 +47,10 @@ class _Beginning:
         self.undirected, self.structure, self.kind = False, "", ""  # declarations in comments
         self.sign, self.declared = "#", None  # the character of comments; the separator that a line sep= declares
         self.comments = list[str]()  # a comment may contain the titles
-        size = chunk.find(b"\n", source.limits.idle + _SAMPLE_SIZE) + 1  # the longest allowed comments, and the sample
-        lines = (chunk[:size] if size else chunk).decode("utf-8", "replace").split("\n")
+        lines = chunk.decode("utf-8", "replace").split("\n")
         self.lines = self._read_comments(lines)  # before the first row
         sample, ended = _sampled(lines[self.lines :])
-        self.ended = ended and whole and not size
+        self.ended = ended and whole
         if not sample:
             if separator is not None and (unclear := next((line for line in lines if separator in line), "")):
                 raise Refused(f"{source.name}: {unclear_comment(unclear)}")
@@ -71,11 +70,8 @@ class _Beginning:
 
     def _read_comments(self, lines: list[str]) -> int:
         """Return the number of lines before the first row."""
-        idle = 0
         for number, line in enumerate(lines):
             text = line.strip()
-            self.source.check_idle(idle, number)
-            idle += len(line) + 1
             if match := _SEPARATOR_LINE.match(text):
                 self.declared = match[1]
             elif text.startswith(_COMMENTS):
@@ -167,7 +163,6 @@ class _Beginning:
             names=names,
             hashes=self.titled,
             low=-MAX_WHOLE if self.separator else 0,
-            whole="i8" if names else "f8",
             decimal_comma=self.base.decimal_comma and any("," in cell for cell in weights),
         )
         first, others = self.rows[0], {cell for row in self.rows[1:] for cell in row[:2]}
@@ -224,9 +219,10 @@ class _Beginning:
 
 
 def read_head(source: GraphFile, chunk: bytes, separator: str | None, whole: bool) -> Head:
-    """Return the declarations of a file's first chunk, or of the whole file; `separator`: see read_table.
+    """Return the declarations of a file's first chunk, or of the whole file.
 
-    Raises Refused if there is no row, or the meaning of the columns is not clear.
+    `separator` is that of the suffix, None for white space. Raises Refused if there is no row, or the meaning of
+    the columns is not clear.
     """
     beginning = _Beginning(source, chunk, separator, whole)
     return beginning.matrix() or beginning.edges()

@@ -44,16 +44,11 @@ class GraphFile(NamedTuple):
 
     def header(self, comment: str, first: int = 1) -> Iterator[tuple[int, list[str]]]:
         """Yield the number and the fields of each line that is neither empty nor a comment."""
-        idle = 0
         # a very long line comes in pieces
         for number, line in enumerate(iter(partial(self.file.readline, self.limits.chunk), b""), first):
             fields = line.decode("latin1").split()
             if fields and not fields[0].startswith(comment):
-                idle = 0
                 yield number, fields
-            else:
-                idle += len(line)
-                self.check_idle(idle, number)
 
     def chunks(self, line: int = 1, quotes: bool = False) -> Iterator[tuple[int, bytes]]:
         """Yield the rest of the file in whole lines, each piece with the number of its first line.
@@ -71,12 +66,6 @@ class GraphFile(NamedTuple):
                 chunk = chunk.rstrip(_END_OF_FILE + b"\r\n") + b"\n"
             yield line, chunk
             line += chunk.count(b"\n")
-
-    def check_idle(self, idle: int, line: int) -> None:
-        """Raise Refused if `idle` bytes of blank lines and comments before the end of a line exceed the limit."""
-        if idle > self.limits.idle:
-            what = f"more than {self.limits.idle:,} bytes of blank lines and comments"
-            raise Refused(f"{self.name} has {what} before line {line + 1}; remove them")
 
     def wrong(self, line: int, why: str) -> Refused:
         return Refused(f"{self.name}, line {line}: {why}")
@@ -109,7 +98,6 @@ class Form(NamedTuple):
     delimiter: str | None = None  # None: white space
     comment: str | None = None  # the first character of a comment
     tag: str = ""  # the first field of each line
-    whole: str = "i8"  # format of vertices: "f8" also accepts 1e0 and 1.0, as numpy.savetxt writes them
     low: int = 1  # the least number of a vertex
     high: int = MAX_WHOLE
     decimal_comma: bool = False
@@ -123,42 +111,51 @@ class Form(NamedTuple):
 
     def rows(self, chunk: bytes, line: int, source: GraphFile) -> Rows:
         """Parse a chunk of complete lines; `line` is the number of the first. Raises Refused with the first invalid line."""
-        if (rows := self._numbers(chunk, source)) is not None:
+        rows = self._numbers(chunk.decode("latin1"))
+        if rows is not None and self._is_proper(rows, source):
             return rows
         if self.names:
             return self._named(chunk, line, source)
         raise self._complaint(fields_in(chunk, line, self, source), line, source)
 
-    def _numbers(self, chunk: bytes, source: GraphFile) -> Rows | None:
-        """Return the rows if all used columns are numeric, else None."""
+    def _numbers(self, text: str) -> Rows | None:
+        """Return the rows if all used columns are numeric and vertices are integers, else None."""
         if "d" in self.columns or (not self.delimiter and self.ends and not self.columns.startswith("uv")):
             return None
-        text = chunk.decode("latin1")
-        if self.names and _unlike_numbers(text, self.delimiter):
+        if (self.names and _unlike_numbers(text, self.delimiter)) or (self.decimal_comma and "." in text):
             return None
         if self.decimal_comma:
-            if "." in text:
-                return None
             text = text.replace(",", ".")
-        rows = self._loaded(text, "i8")  # integers are faster to parse
-        if rows is None and self.whole != "i8":
-            rows = self._loaded(text, self.whole)
-        if rows is None and not self.names and ("d" in text or "D" in text):
-            rows = self._loaded(text.translate(_FORTRAN), self.whole)
-        return rows if rows is not None and self._is_proper(rows, source) else None
+        table = self._table(text, "i8")  # integers are faster to parse
+        if table is None and not self.names:  # vertices such as 1e0 and 1.0, as numpy.savetxt writes them
+            table = self._table(text, "f8")
+            if table is None and ("d" in text or "D" in text):
+                table = self._table(text.translate(_FORTRAN), "f8")
+        if table is None or (self.tag and not (table["tag"] == self.tag.encode()).all()):
+            return None
+        if self.delimiter and text.count(self.delimiter) != len(table) * (len(self.columns) - 1):
+            return None
+        with np.errstate(invalid="ignore"):  # conversion changes values outside int64; the comparison detects them
+            ends = table["ends"].astype(np.int64)
+        if not (ends == table["ends"]).all():
+            return None
+        weights = table["weights"]
+        if not self.delimiter and "-" in self.columns:
+            weights = weights[:, [place - self.ends for place, letter in enumerate(self.columns) if letter == "w"]]
+        return Rows(weights, ends)
 
-    def _loaded(self, text: str, whole: str) -> Rows | None:
+    def _table(self, text: str, whole: str) -> np.ndarray | None:
+        """Return the used columns with vertices in the format `whole`; None if a field is not a number."""
         places = [place for letter in "uvw" for place, column in enumerate(self.columns) if column == letter]
         others = len(self.columns) - self.ends if not self.delimiter else len(places) - self.ends
         tag = [("tag", "S2")] if self.tag else []
-        kinds = [*tag, ("ends", whole, (self.ends,)), ("weights", "f8", (others,))]
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # NumPy warns of chunks with only comments
                 warnings.simplefilter("error", DeprecationWarning)  # and of 1e0 as an integer
-                table = np.loadtxt(
+                return np.loadtxt(
                     io.StringIO(text),
-                    dtype=kinds,
+                    dtype=[*tag, ("ends", whole, (self.ends,)), ("weights", "f8", (others,))],
                     comments=None if self.names and self.delimiter else self.comment,
                     delimiter=self.delimiter,
                     usecols=places if (self.delimiter and len(places) < len(self.columns)) or places != sorted(places) else None,
@@ -166,20 +163,6 @@ class Form(NamedTuple):
                 )
         except (ValueError, OverflowError, DeprecationWarning):
             return None
-        if self.tag and not (table["tag"] == self.tag.encode()).all():
-            return None
-        if self.delimiter and text.count(self.delimiter) != len(table) * (len(self.columns) - 1):
-            return None
-        ends = table["ends"]
-        if ends.dtype.kind == "f":
-            with np.errstate(invalid="ignore"):  # conversion changes values outside int64; the comparison below detects them
-                ends = ends.astype(np.int64)
-            if not (ends == table["ends"]).all():
-                return None
-        weights = table["weights"]
-        if not self.delimiter and "-" in self.columns:
-            weights = weights[:, [place - self.ends for place, letter in enumerate(self.columns) if letter == "w"]]
-        return Rows(weights, ends)
 
     def _is_proper(self, rows: Rows, source: GraphFile) -> bool:
         if rows.ends.size and (rows.ends.min() < self.low or rows.ends.max() > self.high):
@@ -245,8 +228,6 @@ class Form(NamedTuple):
                 if reason := source.limits.unfit(value):
                     return f"weight {sanitise(field)[:40]} {reason}"
             elif letter in "uv":
-                if self.whole == "i8" and not field.lstrip("+-").isdecimal() and np.isfinite(value):
-                    return f"vertex {sanitise(field)[:40]} is not an integer; correct the line"
                 hint = ", or name the file .csv, where vertices are names" if MAX_WHOLE == self.high < value < np.inf else ""
                 if not (self.low <= value <= self.high and value == int(value)):
                     return f"vertex {sanitise(field)[:40]} is outside {self.low} to {self.high:,}; correct the line{hint}"
@@ -318,8 +299,6 @@ def gather(
     gathered, read_rows = ArcCollector(source.limits.max_unmerged, merge=merge), 0
     for at, chunk in source.chunks(line):
         parsed = form.rows(chunk, at, source)
-        if not len(parsed.weights):
-            source.check_idle(len(chunk), at + chunk.count(b"\n") - 1)
         gathered.add(present(source, arcs(parsed, read_rows) if arcs is not None else arc_of_each(parsed, form.low)))
         read_rows += len(parsed.weights)
     if rows is not None and read_rows != rows:

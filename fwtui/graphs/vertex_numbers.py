@@ -10,26 +10,15 @@ import numpy as np
 _DECIMAL = re.compile(r"-?\d{1,15}\.\d*(?:[eE][+-]?\d\d?)?|-?\d{1,15},(?:0|\d*[1-9]\d*)")  # columns of floats; not 1,000
 
 
-def number_whole(ends: np.ndarray, by_appearance: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the index of each end among the distinct values, and these values: ascending, or in order of first appearance."""
-    flat = ends.reshape(-1)
-    low, high = int(flat.min()), int(flat.max())
-    if high - low < 2 * len(flat):  # a table over the range takes less time and memory than sorting
-        place = np.full(high - low + 1, -1, np.int64)
-        # NumPy retains the last assignment to an index
-        place[flat[::-1] - low] = np.arange(len(flat) - 1, -1, -1) if by_appearance else 0
-        values = np.flatnonzero(place >= 0)
-        if by_appearance:
-            values = values[np.argsort(place[values])]
-        place[values] = np.arange(len(values))
-        return place[ends - low], values + low
-    values, first, places = np.unique(flat, return_index=True, return_inverse=True)
-    if not by_appearance:
-        return places.reshape(ends.shape), values
-    order = np.argsort(first)
-    number = np.empty(len(order), np.int64)
-    number[order] = np.arange(len(order))
-    return number[places].reshape(ends.shape), values[order]
+def number_whole(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the index of each end among the distinct values, and these values in ascending order."""
+    low, high = int(ends.min()), int(ends.max())
+    if high - low < 2 * ends.size:  # a table over the range takes less time and memory than sorting
+        occurs = np.zeros(high - low + 1, bool)
+        occurs[ends - low] = True
+        return (np.cumsum(occurs) - 1)[ends - low], np.flatnonzero(occurs) + low
+    values, places = np.unique(ends, return_inverse=True)
+    return places.reshape(ends.shape), values
 
 
 class NamedVertices:

@@ -1,7 +1,7 @@
 """The writer of graph files for other programs, and of small graphs as text.
 
 A graph that is written and read again in the same data type has the same matrix, including zero and negative weights and
-negative self-loops. Tables and Parquet number vertices in order of first appearance, so the order of rows may differ.
+negative self-loops.
 """
 
 from __future__ import annotations

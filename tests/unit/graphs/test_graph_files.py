@@ -253,13 +253,13 @@ INF = np.inf
 
 def test_a_report_names_all_that_is_read_and_written() -> None:
     assert read_help() == (
-        "DIMACS .gr, Matrix Market .mtx, edge list .txt .edges .el .snap, table .csv .tsv, NumPy .npy, int32 edges .bin .in, "
+        "DIMACS .gr, Matrix Market .mtx, edge list .txt .edges .el .snap .csv .tsv, NumPy .npy, int32 edges .bin .in, "
         "NumPy .npz, Parquet .parquet, GraphML .graphml; also with .gz, .bz2 or .xz"
     )
     assert written_help() == (
         "ends in .gr (DIMACS), .mtx (Matrix Market), .txt (edge list), .edges (edge list), .el (edge list), .snap (edge list), "
-        ".csv (table), .tsv (table), .npy (NumPy), .bin (int32 edges), .in (int32 edges), .npz (NumPy: weights, no_edge), "
-        ".parquet (Parquet), .graphml (GraphML) or .dot (Graphviz)"
+        ".csv (edge list), .tsv (edge list), .npy (NumPy), .bin (int32 edges), .in (int32 edges), "
+        ".npz (NumPy: weights, no_edge), .parquet (Parquet), .graphml (GraphML) or .dot (Graphviz)"
     )
     with pytest.raises(Refused, match=re.escape("(each also with .gz, .bz2, .xz); rename or convert it")):
         suffix_of("g.xyz")

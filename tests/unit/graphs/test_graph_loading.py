@@ -150,7 +150,7 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
         ("p sp 2 1\na 1 2 3\na 1 2 3\n", "declares 1 entries and holds 2; fetch"),
         ("c\np sp 2 1\n\nab 1 2 3\n", "line 4: 'ab 1 2 3' is not of the form 'a from to weight'; correct"),
         ("p sp 2 2\na 1 2\na 3 4 5 6\n", "line 2: 'a 1 2' is not"),
-        *((f"p sp 2 1\na {vertex} 1 3\n", f"line 2: vertex {vertex} is .*; correct") for vertex in ("0", "1.5", "nan", "1e0")),
+        *((f"p sp 2 1\na {vertex} 1 3\n", f"line 2: vertex {vertex} is .*; correct") for vertex in ("0", "1.5", "nan")),
         *((f"p sp 2 1\na 1 2 {w}\n", f"line 2: weight {w} is not a finite number; remove") for w in ("nan", "-inf", "1e999")),
         ("p sp 2 1\na 1 2 \x1b[2J\n", r"line 2: '\[2J' is not a number; correct"),
     ],
@@ -168,7 +168,6 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
         (MTX + "2 2 -1\n", "line 2: '2 2 -1' is where the sizes should be; correct"),
         (MTX + "2 2 99999999\n1 1 1\n", "line 2: 99,999,999 entries do not fit into"),
         (MTX + "2 2 1\n1 2\n", "line 3: '1 2' is not of the form 'from to weight'; correct"),
-        (MTX + "2 2 1\n1 2e0 1.5\n", "line 3: vertex 2e0 is not an integer; correct"),
         (MTX.replace("general", "hermitian") + "1 1 0\n", "line 1: 'hermitian' matrices are not supported; convert"),
         (MTX.replace("coordinate real", "array pattern") + "1 1\n1\n", "line 1: a pattern cannot be array and general; convert"),
         (MTX.replace("real general", "pattern skew-symmetric") + "1 1 0\n", "a pattern cannot be coordinate and skew-symmetric;"),
@@ -354,22 +353,6 @@ def read_from(stream: io.RawIOBase, suffix: str, limits: GraphLimits = ANY) -> A
     return read_suffixes()[suffix].load().read(source)
 
 
-@pytest.mark.parametrize(
-    ("suffix", "begin", "unit"),
-    [
-        *((".gr", begin, "c\n") for begin in ("", "p sp 2 9\n", "p sp 2 9\na 1 2 3\n")),
-        *((".mtx", begin, "%\n") for begin in (MTX, MTX + "2 2 9\n1 2 3\n")),
-        *((suffix, "", "\n") for suffix in (".txt", ".csv")),
-        *((".txt", "1 2 3\n", "#\n"), (".csv", "a,b,1\n", " , ,\n"), (".tsv", "", " \t \n")),
-    ],
-)
-def test_nothing_but_blank_lines_and_comments_is_refused_soon(suffix: str, begin: str, unit: str) -> None:
-    stream = Endless(begin.encode(), unit.encode())
-    with pytest.raises(Refused, match=r"g\S+ has more than 65,536 bytes of blank lines and comments before line .*; remove"):
-        read_from(stream, suffix, GraphLimits(idle=1 << 16))
-    assert stream.given < 10 << 20
-
-
 def test_no_more_of_an_array_is_read_than_a_header_can_have() -> None:
     stream = Endless(b"\x93NUMPY\x02\x00\xf0\xff\xff\xff", b" ")
     with pytest.raises(Refused, match="does not have the header of a NumPy array"):
@@ -378,11 +361,11 @@ def test_no_more_of_an_array_is_read_than_a_header_can_have() -> None:
 
 
 class Chain(Endless):
-    """An endless list of edges between ever new vertices."""
+    """An endless table of edges between ever new vertices."""
 
-    def __init__(self, between: str):
+    def __init__(self):
         super().__init__(b"", b"")
-        self._line, self._next = f"%d{between}%d\n", 0
+        self._line, self._next = "v%d,v%d\n", 0
 
     def readinto(self, buffer: Any) -> int:
         self._begin += "".join(self._line % (v, v + 1) for v in range(self._next, self._next + 2000, 2)).encode()
@@ -390,12 +373,11 @@ class Chain(Endless):
         return super().readinto(buffer)
 
 
-@pytest.mark.parametrize(("suffix", "between", "most"), [(".txt", " ", 1 << 18), (".csv", ",", 1 << 21)])  # rows come in blocks
-def test_too_many_vertices_are_refused_before_all_of_them_are_read(suffix: str, between: str, most: int) -> None:
-    stream = Chain(between)
+def test_too_many_vertices_are_refused_before_all_of_them_are_read() -> None:
+    stream = Chain()
     with pytest.raises(Refused, match=r"has at least [\d,]+ vertices, outside 1 to 3,000; choose"):
-        read_from(stream, suffix, GraphLimits(most=3000, chunk=1 << 14, max_unmerged=1000))
-    assert stream.given < most
+        read_from(stream, ".csv", GraphLimits(most=3000, chunk=1 << 14))
+    assert stream.given < 1 << 21
 
 
 @pytest.mark.parametrize("suffix", [".gr", ".mtx", ".txt", ".csv"])
