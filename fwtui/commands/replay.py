@@ -8,23 +8,16 @@ import sys
 from fwtui.analysis.report import result
 from fwtui.commands.support.display_options import add_display_options, check_speed, merge_settings, parse_time
 from fwtui.commands.support.printing import add_json_option, runs
-from fwtui.commands.support.stderr_reporter import print_message, session_exit_code
+from fwtui.commands.support.stderr_reporter import session_exit_code
 from fwtui.common import gc_pause
 from fwtui.common.as_json import as_json
-from fwtui.common.errors import Refused
-from fwtui.common.exit_codes import OK, WRONG
 from fwtui.sessions.library import load_model, resolve
-from fwtui.sessions.pipes import Inlet, piped
-from fwtui.stream.events import RunStarted
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
-PIPE = "-"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    about = "session file, a name from `fwtui list`, or - to read the output of `fwtui run --stream`"
-    parser.add_argument("session", help=about)
+    parser.add_argument("session", help="session file, or a name from `fwtui list`")
     form = add_json_option(parser, "one JSON object per run")
     form.add_argument("--table", action="store_true", help="print a table of the runs, also on a terminal")
     parser.add_argument("--speed", type=float, default=1.0, help="playback speed, 0.25 to 64 (default: 1)")
@@ -42,16 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @gc_pause.paused()  # results are many, and none is freed before the end
 def execute(args: argparse.Namespace) -> int:
-    from fwtui.tui import run_replay, run_stream
+    from fwtui.tui import run_replay
 
     start = parse_time(args.at) if args.at is not None else 0.0
     check_speed(args.speed, args.max_gap)
     as_table = not args.json
     on_screen = as_table and not args.table and sys.stdout.isatty()
     how = {"speed": args.speed, "start": start, "max_gap": args.max_gap}
-    if args.session == PIPE:
-        inlet = piped(sys.stdin.fileno())
-        return run_stream(inlet, settings=merge_settings(args), **how) if on_screen else _print_stream(inlet, as_table)
     path = resolve(args.session)
     if on_screen:
         return run_replay(path, settings=merge_settings(args), **how)
@@ -61,30 +51,6 @@ def execute(args: argparse.Namespace) -> int:
     for run in () if as_table else model.runs.values():
         _print_result(model, run)
     return session_exit_code(path, complete)
-
-
-def _print_stream(inlet: Inlet, as_table: bool) -> int:
-    """Print the results as the runs end, also those before an error in the stream."""
-    refusal = ""
-    model = Model()
-    try:
-        for line in inlet.lines():
-            if isinstance(line.event, RunStarted) and model.run is not None and not as_table:
-                _print_result(model, model.run)  # complete only now
-            model.apply(line.event)
-    except Refused as error:
-        if inlet.header is None:
-            raise
-        refusal = str(error)
-    if as_table:
-        _print_table(model)
-    elif model.run is not None:
-        _print_result(model, model.run)
-    missing = inlet.condition.missing
-    if refusal or missing:
-        print_message(refusal or f"the session on {inlet.name} is incomplete: {missing}")
-        return WRONG
-    return OK
 
 
 def _print_table(model: Model) -> None:

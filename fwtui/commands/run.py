@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
 import os
 import shlex
 import signal
-import stat
-import sys
-
-import msgspec
 
 from fwtui.analysis.causes import hints
 from fwtui.analysis.columns import TableRow, texts
@@ -27,7 +21,7 @@ from fwtui.commands.support.recording_options import add_recording_options, clos
 from fwtui.commands.support.stderr_reporter import print_message, show_progress
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
-from fwtui.common.exit_codes import NOT_RECORDED, OK, SIGNALLED, USAGE, WORKER_DIED, WRONG
+from fwtui.common.exit_codes import OK, SIGNALLED, USAGE, WORKER_DIED, WRONG
 from fwtui.common.signals import Stopped, on_signals
 from fwtui.common.text import quoted, sanitise
 from fwtui.experiment.experiment import Settled, kernel_named
@@ -37,18 +31,15 @@ from fwtui.live.protocols import finish
 from fwtui.live.session import Live
 from fwtui.machine import hardware
 from fwtui.machine.device_choice import settle_here
-from fwtui.sessions.pipes import Outlet
 from fwtui_kernels.own import source_of
 
 MAX_HINTS = 3  # hints per run below the table
-LAST_PATIENCE = {"closed": 5.0, "signal": 0.5}  # seconds that a reader of the stream may take to accept its end
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_options(parser)
     form = add_json_option(parser, "one JSON object per run")
     form.add_argument("--table", action="store_true", help="print a table (default)")
-    form.add_argument("--stream", action="store_true", help="write the session to stdout while it runs, for `fwtui replay -`")
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -64,34 +55,18 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    if args.stream and sys.stdout.isatty():
-        raise Refused("--stream writes a session for a program to read; pipe it: fwtui run --stream | fwtui replay -")
     settled = settle_all(args)
     live = live_session(args)
-    outlet = _outlet(live, args) if args.stream else None
     reason = "closed"
     try:
-        # the reader of the pipe reports errors, possibly on this terminal
-        piped = outlet is not None and not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
-        with contextlib.redirect_stderr(io.StringIO()) if piped else contextlib.nullcontext():
-            with_progress(live)
-            code = _run_all(live, settled, args, outlet)
+        with_progress(live)
+        code = _run_all(live, settled, args)
     except Stopped as stopped:
         on_signals(signal.SIG_IGN)  # a second Ctrl-C must not cut the end off the recording
         reason, code = "signal", SIGNALLED + stopped.signum
     finally:
-        if outlet is not None:
-            on_signals(signal.SIG_IGN)
-            outlet.patience = LAST_PATIENCE[reason]
         live.close(reason)
-        if outlet is not None:
-            outlet.close(reason, t=live.now)
-    if outlet is None or outlet.failure is None:
-        return code
-    if outlet.unread:
-        return code or SIGNALLED + signal.SIGPIPE
-    print_message(outlet.failure)
-    return code or NOT_RECORDED
+    return code
 
 
 def settle_all(args: argparse.Namespace) -> list[Settled]:
@@ -111,16 +86,11 @@ def settle_all(args: argparse.Namespace) -> list[Settled]:
     return settled
 
 
-def run_one(live: Live, experiment: Settled, args: argparse.Namespace, outlet: Outlet | None = None) -> int:
-    """Run an experiment to its end, with its counters; return its exit code. Raises Stopped if the stream closes."""
-
-    def check_reader() -> None:
-        if outlet is not None and outlet.unread:
-            raise Stopped(signal.SIGPIPE)
-
+def run_one(live: Live, experiment: Settled, args: argparse.Namespace) -> int:
+    """Run an experiment to its end, with its counters; return its exit code."""
     before = live.model.current
     live.start(experiment)
-    finish(live, check_reader)
+    finish(live)
     run = live.model.run
     if run is None or run.id == before:
         return WORKER_DIED
@@ -131,14 +101,6 @@ def run_one(live: Live, experiment: Settled, args: argparse.Namespace, outlet: O
     if run.state == "failed" and run.fault is None and run.experiment.code:  # the error in a user's kernel
         return USAGE
     return {"done": OK, "refused": USAGE, "cancelled": OK}.get(run.state, WORKER_DIED)
-
-
-def _outlet(live: Live, args: argparse.Namespace) -> Outlet:
-    assert live.model.header is not None
-    header = msgspec.structs.replace(live.model.header, title=sanitise(args.title))
-    outlet = Outlet(sys.stdout.fileno(), header)
-    live.sinks.append(outlet.write)
-    return outlet
 
 
 def _every(args: argparse.Namespace) -> list[Settled]:
@@ -157,12 +119,12 @@ def _first(baseline: str, settled: list[Settled]) -> list[Settled]:
     return sorted(settled, key=lambda e: e.kernel != baseline)
 
 
-def _run_all(live: Live, settled: list[Settled], args: argparse.Namespace, outlet: Outlet | None) -> int:
-    as_table = not args.json and outlet is None
+def _run_all(live: Live, settled: list[Settled], args: argparse.Namespace) -> int:
+    as_table = not args.json
     worst, hinted = OK, list[tuple[str, str]]()
     for experiment in settled:
         before = live.model.current
-        code = run_one(live, experiment, args, outlet)
+        code = run_one(live, experiment, args)
         worst = worst or code
         run = live.model.run
         if run is None or run.id == before:

@@ -34,7 +34,7 @@ class Player:
     """
 
     def __init__(self, lines: Iterable[Line], max_gap: float | None = None, between_runs: bool = False) -> None:
-        self.lines: list[Line] = []
+        self.lines = [*lines]
         self.index = 0  # number of lines due, all of which should be applied
         self.position = 0.0
         self.playing = False
@@ -44,17 +44,8 @@ class Player:
         self.max_gap, self._between_runs = max_gap, between_runs
         self._places = {kind: array("q") for kind in (Event, RunStarted, RunDone, Marker)}  # line numbers by kind of event
         self._recorded = array("d")
-        self._due = array("d")
-        self.extend(lines)
-
-    def extend(self, lines: Iterable[Line]) -> None:
-        """Append lines of a session that is still running."""
-        latest = self._recorded[-1] if self._recorded else 0.0
-        settled = self._places[Event][-1] + 1 if self._places[Event] else 0
-        added = [*lines]
-        first, places, recorded = len(self.lines), self._places, self._recorded
-        self.lines += added
-        for index, line in enumerate(added, first):  # up to millions of iterations
+        latest, places, recorded = 0.0, self._places, self._recorded
+        for index, line in enumerate(self.lines):  # up to millions of iterations
             event = line.payload
             latest = event.t if event.t > latest else latest
             recorded.append(latest)
@@ -63,7 +54,7 @@ class Player:
                 places[Event].append(index)
                 if kind in places:
                     places[kind].append(index)
-        self._spread(settled)
+        self._due = self._spread()
 
     @property
     def duration(self) -> float:
@@ -189,14 +180,12 @@ class Player:
         begun, done = (self._places[kind][: bisect_left(self._places[kind], index)][-1:] for kind in (RunStarted, RunDone))
         return self._between_runs and begun > done
 
-    def _spread(self, settled: int) -> None:
-        """Compute due times of the lines from `settled`; gaps between events longer than max_gap are shortened evenly."""
+    def _spread(self) -> array[float]:
+        """Return the due times of the lines; gaps between events longer than max_gap are shortened evenly."""
         if self.max_gap is None:
-            self._due = self._recorded
-            return
-        del self._due[settled:]
-        recorded, due, events = self._recorded, self._due, self._places[Event]
-        for last in [*events[bisect_left(events, settled) :], len(recorded) - 1]:
+            return self._recorded
+        recorded, due = self._recorded, array("d")
+        for last in [*self._places[Event], len(recorded) - 1]:
             first = len(due)
             if last < first:
                 continue
@@ -204,6 +193,7 @@ class Player:
             stretch = recorded[last] - start
             scale = self.max_gap / stretch if stretch > self.max_gap and not self._goes_on(first) else 1.0
             due.extend(begun + (t - start) * scale for t in recorded[first : last + 1])
+        return due
 
 
 def _between(positions: array[float], targets: array[float], value: float) -> float:

@@ -1,4 +1,4 @@
-"""The reader of sessions from any source: size-limited and untrusted."""
+"""The reader of session files: size-limited and untrusted."""
 
 from __future__ import annotations
 
@@ -56,7 +56,6 @@ class Condition:
     duration: float = 0.0  # seconds, the greatest time seen
     end: End | None = None
     cut: bool = False  # the file exceeds the limit of lines
-    most_lines: int = field(default=MAX_LINES, compare=False, repr=False)  # limit of lines
     _most: int = field(default=0, init=False, compare=False, repr=False)  # the current limit of lines
 
     def whole_lines(self, chunks: Iterable[bytes]) -> Iterator[Line]:
@@ -87,7 +86,7 @@ class Condition:
         size = 0
         for chunk in chunks:
             size += len(chunk)
-            self._most = min(max(FEW_LINES, size // MIN_MEAN), self.most_lines)
+            self._most = min(max(FEW_LINES, size // MIN_MEAN), MAX_LINES)
             yield chunk
 
     @property

@@ -1,4 +1,4 @@
-"""The writer of sessions: a header, lines, and an end that counts them, with the same bytes in files and pipes."""
+"""The writer of sessions: a header, lines, and an end that counts them."""
 
 from __future__ import annotations
 
@@ -107,10 +107,9 @@ class SessionWriter:
         """Write the rest of the unfinished lines and count them; a signal may interrupt it."""
         try:
             while self._rest and self._descriptor is not None:
-                self._wait(self._descriptor)
                 with hold_signals():
                     # a full disk accepts a part silently and reports the error on the next write
-                    written = self._put(self._descriptor, self._rest)
+                    written = os.write(self._descriptor, self._rest)
                     if not written:
                         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                     self._rest = self._rest[written:]
@@ -120,27 +119,12 @@ class SessionWriter:
         except OSError as error:
             self._fail(error)
 
-    def _wait(self, descriptor: int) -> None:
-        """Wait until some bytes can be written. Raises OSError."""
-
-    def _put(self, descriptor: int, data: memoryview) -> int:
-        """Write some of the bytes and return their number. Raises OSError."""
-        return os.write(descriptor, data)
-
-    def _check_there(self, descriptor: int) -> None:
-        """Raise OSError if the file has been deleted."""
-        if not os.fstat(descriptor).st_nlink:
-            raise FileNotFoundError(errno.ENOENT, f"{sanitise(self.path.name)} was deleted")
-
-    def _take_back(self, descriptor: int) -> None:
-        """Cut a partly written line off the file. Raises OSError."""
-        os.ftruncate(descriptor, self.bytes)
-
     def _sync(self) -> None:
         if self._descriptor is None:
             return
         try:
-            self._check_there(self._descriptor)
+            if not os.fstat(self._descriptor).st_nlink:
+                raise FileNotFoundError(errno.ENOENT, f"{sanitise(self.path.name)} was deleted")
             sync(self._descriptor)
         except OSError as error:
             if error.errno != errno.EINVAL:  # a pipe or a device has nothing to sync
@@ -163,7 +147,7 @@ class SessionWriter:
         self.failure = f"recording stopped: {os_error_reason(error)}{saved_part}"
         if self._descriptor is not None:
             with suppress(OSError):
-                self._take_back(self._descriptor)
+                os.ftruncate(self._descriptor, self.bytes)
             self._release()
 
 

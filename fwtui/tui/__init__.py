@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from fwtui.common import gc_pause
 from fwtui.common.atomic_file import atomic_write
-from fwtui.common.errors import Refused, os_error_reason
+from fwtui.common.errors import Refused
 from fwtui.common.malloc_arenas import limit_malloc_arenas
 from fwtui.common.signals import leave, on_signals
 from fwtui.tui.app import terminal
@@ -21,12 +21,17 @@ if TYPE_CHECKING:
     from fwtui.experiment.experiment import Experiment
     from fwtui.live.session import Live
     from fwtui.machine.settings import Settings
-    from fwtui.sessions.pipes import Inlet, Listener
     from fwtui.sessions.reader import LoadedSession
     from fwtui.tui.app.app import FwtuiApp
     from fwtui.tui.export.film import Film, FilmCut
 
-__all__ = ["filmed", "render", "run_dashboard", "run_read_only", "run_replay", "run_stream"]
+__all__ = [
+    "filmed",
+    "render",
+    "run_dashboard",
+    "run_read_only",
+    "run_replay",
+]
 
 
 def run_dashboard(
@@ -89,9 +94,9 @@ def run_read_only(offered: Sequence[Path] = (), settings: Settings | None = None
 
 
 def run_replay(
-    what: Path | Listener, speed: float = 1.0, start: float = 0.0, max_gap: float | None = None, settings: Settings | None = None
+    path: Path, speed: float = 1.0, start: float = 0.0, max_gap: float | None = None, settings: Settings | None = None
 ) -> int:
-    """Replay a session, complete or still being recorded, from `start` seconds, and return the exit code.
+    """Replay a session from `start` seconds, and return the exit code.
 
     Raises Refused for an invalid session or setting, and without a terminal.
     """
@@ -100,34 +105,11 @@ def run_replay(
     from fwtui.tui.app.app import FwtuiApp
     from fwtui.tui.frame.appearance import load_appearance
 
-    app = FwtuiApp(replay=what, speed=speed, start=start, max_gap=max_gap, look=load_appearance(settings))
+    app = FwtuiApp(replay=path, speed=speed, start=start, max_gap=max_gap, look=load_appearance(settings))
     code = _run(app)
     if app.refusal is not None:
         raise Refused(app.refusal)
     return code
-
-
-def run_stream(
-    inlet: Inlet, speed: float = 1.0, start: float = 0.0, max_gap: float | None = None, settings: Settings | None = None
-) -> int:
-    """Replay a session that arrives on standard input, with keys from the terminal; see run_replay()."""
-    pipe = os.dup(0)
-    try:
-        terminal_keys = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
-    except OSError as error:
-        os.close(pipe)
-        raise Refused(
-            f"no terminal for keyboard input: {os_error_reason(error)}; print the results with --table or --json"
-        ) from None
-    # Textual takes its keys from standard input
-    os.dup2(terminal_keys, 0)
-    os.close(terminal_keys)
-    try:
-        from fwtui.sessions.pipes import Inlet, Listener
-
-        return run_replay(Listener(Inlet(pipe, inlet.name)), speed, start, max_gap, settings)
-    finally:
-        os.dup2(pipe, 0)
 
 
 def render(

@@ -9,7 +9,6 @@ import os
 import random
 import re
 import runpy
-import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -48,7 +47,6 @@ DOORS: dict[str, Door] = {
     "list": lambda path, out: ["list"],
     "replay --json": lambda path, out: ["replay", "--json", str(path)],
     "replay --table": lambda path, out: ["replay", "--table", str(path)],
-    "replay -": lambda path, out: ["replay", "--json", "-"],
     "export csv": lambda path, out: ["export", str(path)],
     "export md": lambda path, out: ["export", str(path), "--format", "md"],
     "export telemetry": lambda path, out: ["export", str(path), "telemetry", "-o", str(out / "t.jsonl")],
@@ -77,18 +75,7 @@ def knock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend, cap
             old.unlink()
         if door == "list":
             (shelf / f"ladder{SUFFIX}").symlink_to(path)
-        kept = os.dup(0)
-        if door == "replay -":
-            # a FIFO would be waited for, as is right: what is piped in is read to its end
-            source = os.open(path if path.is_file() else os.devnull, os.O_RDONLY)
-            os.dup2(source, 0)
-            os.close(source)
-            monkeypatch.setattr(sys, "stdin", os.fdopen(0, closefd=False))
-        try:
-            code = main(DOORS[door](path, out))
-        finally:
-            os.dup2(kept, 0)
-            os.close(kept)
+        code = main(DOORS[door](path, out))
         said, words = capfd.readouterr()
         written = "".join(file.read_text(encoding="utf-8", errors="replace") for file in out.iterdir())
         for text in (said, words, written if door.startswith("export") else ""):

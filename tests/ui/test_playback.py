@@ -1,8 +1,7 @@
 """Replays: seeking, growing recordings, slow opening, and pictures without a terminal."""
 
-import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,13 +17,12 @@ from textual.widgets import Input, ProgressBar
 from fwtui.common.errors import Refused
 from fwtui.sessions import reader
 from fwtui.sessions.library import resolve
-from fwtui.sessions.pipes import Inlet, Listener
-from fwtui.stream import codec, events
+from fwtui.stream import codec
 from fwtui.stream.model import Model
 from fwtui.tui import render
 from fwtui.tui.app import session_opener
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.session_opener import ReadingScreen, WaitingScreen, recording
+from fwtui.tui.app.session_opener import ReadingScreen, recording
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.loaded_recording import MAX_BANDS, Band, Marks
@@ -104,111 +102,13 @@ def test_aiming() -> None:
 
 
 def test_a_timeline_of_very_many_marks_is_bounded_and_so_is_the_work_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    marks, decoded, decode = Marks(), list[bytes](), codec.decode
+    decoded, decode = list[bytes](), codec.decode
     begun = run_started(title="T" * 1000)
     started = codec.as_line(begun).packed()
     assert isinstance(started.payload, codec.Undecoded)
     monkeypatch.setattr(codec, "decode", lambda raw: [decoded.append(raw), decode(raw)][1])
-    marks.see([started] * (MAX_BANDS + 50))
+    marks = Marks([started] * (MAX_BANDS + 50))
     assert len(marks._places) == len(decoded) == MAX_BANDS
-
-
-class TestStream:
-    @pytest.fixture
-    def ends(self) -> Iterator[tuple[int, int]]:
-        read, write = os.pipe()
-        yield read, write
-        for end in (read, write):
-            try:
-                os.close(end)
-            except OSError:
-                continue
-
-    @staticmethod
-    def tell(end: int, told: list[events.Event]) -> None:
-        for event in told:
-            os.write(end, codec.encode(event))
-
-    async def heard(self, app: FwtuiApp, pilot: Pilot[None], count: int) -> None:
-        def all_there() -> bool:
-            app.tick()
-            return app.view is not None and len(playback_of(app).player.lines) == count
-
-        await until(pilot, all_there)
-        await pilot.pause()
-
-    async def test_a_stream_is_followed_left_and_followed_again(self, ends: tuple[int, int]) -> None:
-        told = scenes.gpu_session()
-        half = len(told) // 2
-        app = FwtuiApp(replay=Listener(Inlet(ends[0])), still=True)
-        async with opened(app) as pilot:
-            self.tell(ends[1], told[:half])
-            await self.heard(app, pilot, half)
-            played = playback_of(app)
-            shown = screen_text(app)
-            assert "● live" in shown and "standard input" in shown and "incomplete" not in shown
-            assert played.model == folded(played) and played.model.index == half
-            await press(pilot, "left_square_bracket", "left_square_bracket")
-            stays = played.model.index
-            self.tell(ends[1], told[half:-5])
-            await self.heard(app, pilot, len(told) - 5)
-            assert played.model.index == stays and "‖ paused" in screen_text(app)
-            assert "● live" in await keyed(pilot, "end")
-            self.tell(ends[1], told[-5:])
-            await self.heard(app, pilot, len(told))
-            assert played.model.index == len(told) and played.model == folded(played)
-            assert "‖ paused" in await keyed(pilot, "space")
-            assert "● live" in await keyed(pilot, "space")
-            self.tell(ends[1], [events.End(t=told[-1].t, reason="closed", events=len(told))])
-            os.close(ends[1])
-            await self.heard(app, pilot, len(told) + 1)
-            await until(pilot, lambda: app.tick() is None and not played.recording.live)
-            app.tick()
-            shown = await keyed(pilot)
-            assert "(end)" in shown and "live" not in shown and "incomplete" not in shown
-
-    async def test_playing_to_the_newest_event_follows_again(self, ends: tuple[int, int]) -> None:
-        told = scenes.cpu_session()
-        app = FwtuiApp(replay=Listener(Inlet(ends[0])), still=True)
-        async with opened(app) as pilot:
-            self.tell(ends[1], told)
-            await self.heard(app, pilot, len(told))
-            await press(pilot, "left", "space")
-            played = playback_of(app)
-            assert played.player.playing and not played.live
-            app.tick(0.0)
-            app.tick(100.0)
-            assert played.live and played.player.at_end
-
-    @pytest.mark.parametrize("rest", [b'{"kind":"not', pytest.param(b"junk\n", marks=pytest.mark.slow)])
-    async def test_a_broken_stream_stays_and_is_marked(self, ends: tuple[int, int], rest: bytes) -> None:
-        told = scenes.cpu_session()
-        app = FwtuiApp(replay=Listener(Inlet(ends[0])), still=True)
-        async with opened(app) as pilot:
-            self.tell(ends[1], told)
-            os.write(ends[1], rest)
-            await self.heard(app, pilot, len(told))
-            os.close(ends[1])
-            await until(pilot, lambda: app.tick() is None and not playback_of(app).recording.live)
-            app.tick()
-            await pilot.pause()
-            assert ("! damaged: 1 line" if b"\n" in rest else "! incomplete") in screen_text(app)
-
-    async def test_waiting_can_be_ended(self, ends: tuple[int, int]) -> None:
-        app = FwtuiApp(replay=Listener(Inlet(ends[0])), still=True)
-        async with opened(app) as pilot:
-            await until(pilot, lambda: isinstance(app.screen, WaitingScreen))
-            assert "Waiting for a session on standard input" in await keyed(pilot)
-            await pilot.press("q")
-        assert app.return_code == 0 and app.refusal is None
-
-    @pytest.mark.parametrize("noise", [b"", pytest.param(b"\0" * 70_000, marks=pytest.mark.slow)])
-    async def test_a_stream_that_is_not_a_session_is_refused(self, ends: tuple[int, int], noise: bytes) -> None:
-        threading.Thread(target=lambda: (os.write(ends[1], noise), os.close(ends[1])), daemon=True).start()
-        app = FwtuiApp(replay=Listener(Inlet(ends[0])), still=True)
-        async with opened(app) as pilot:
-            await until(pilot, lambda: app.tick() is None and app.refusal is not None)
-        assert app.refusal is not None and "standard input is not a fwtui session" in app.refusal and app.return_code == 2
 
 
 class Slow:

@@ -47,7 +47,6 @@ from fwtui.tui.frame.view import LiveSession, View
 from fwtui.tui.textual_internals import Survivor, drop_lines, failed_widget
 
 if TYPE_CHECKING:
-    from fwtui.sessions.pipes import Listener
     from fwtui.tui.app.crash_log import CrashLog
     from fwtui.tui.app.session_opener import SessionOpener
     from fwtui.tui.app.terminal_input import InputFailed
@@ -72,7 +71,7 @@ class FwtuiApp(Survivor):
         self,
         source: LiveSession | None = None,
         experiment: Experiment | None = None,
-        replay: Path | Recording | Listener | None = None,
+        replay: Path | Recording | None = None,
         speed: float = 1.0,
         start: float = 0.0,
         max_gap: float | None = None,
@@ -200,12 +199,7 @@ class FwtuiApp(Survivor):
         if isinstance(self._replay, Path):
             self.open(self._replay)
         elif self._replay is not None:
-            from fwtui.tui.frame.loaded_recording import Recording
-
-            if isinstance(self._replay, Recording):
-                self._enter_recording(self._replay)
-            else:
-                self._opener.wait_for(self._replay)
+            self._enter_recording(self._replay)
 
     @cached_property
     def _opener(self) -> SessionOpener:
@@ -335,8 +329,6 @@ class FwtuiApp(Survivor):
             self.source.drain()
             if not isinstance(self.focused, Input) or time.monotonic() >= self._remembered_at + REMEMBER_EVERY:
                 self._remember()
-        else:
-            self._opener.poll()
         for view in self.views.views:
             if view.sweep is not None:
                 view.sweep.tick()
@@ -357,7 +349,7 @@ class FwtuiApp(Survivor):
     def _going(self) -> bool:
         """True while something other than telemetry happens."""
         playbacks = (view.playback for view in self.views.views if view.playback is not None)
-        playing = any(playback.player.playing or playback.live for playback in playbacks)
+        playing = any(playback.player.playing for playback in playbacks)
         return self.still or playing or any(view.busy for view in self.views.views)
 
     def action_command_palette(self) -> None:

@@ -13,13 +13,11 @@ from textual.content import Content
 from textual.message_pump import MessagePump
 from textual.widgets import ProgressBar, Static
 
-from fwtui.common import gc_pause
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, USAGE
 from fwtui.common.text import sanitise
 from fwtui.sessions import reader
 from fwtui.sessions.folders import shipped_folder
-from fwtui.sessions.pipes import Listener
 from fwtui.tui.actions import look
 from fwtui.tui.background import in_background
 from fwtui.tui.frame.dialogs import Dialog
@@ -84,19 +82,6 @@ class ReadingScreen(Dialog):
         self.dismiss(None)
 
 
-class WaitingScreen(Dialog):
-    """A dialog until the first line arrives on standard input."""
-
-    BINDINGS: ClassVar = [look("escape,q", "leave", "Quit", "end the program", id="waiting.close")]
-
-    def __init__(self) -> None:
-        text = Content("The first line of `fwtui run --stream` has not arrived yet.")
-        super().__init__("Waiting for a session on standard input", Static(text, markup=False), hint="Esc ends the program")
-
-    def action_leave(self) -> None:
-        self.app.exit(return_code=OK)
-
-
 class SessionOpener:
     """Opens recordings: calls `enter` with each, or `failed` with a sentence and an exit code (OK if the user cancelled).
 
@@ -110,7 +95,6 @@ class SessionOpener:
         self._enter = enter
         self._failed = failed
         self._how = how
-        self._awaited: Listener | None = None  # the pipe whose first lines have not arrived
 
     def read(self, path: Path) -> str:
         """Start reading a session in the background, and return its displayed name."""
@@ -129,30 +113,3 @@ class SessionOpener:
             self._failed(f"the session could not be read: {sanitise(str(reading.outcome))}", USAGE)
         else:
             self._app.call_later(self._enter, reading.outcome)
-
-    def wait_for(self, listener: Listener) -> None:
-        """Open the session of a pipe once its first lines arrive."""
-        self._awaited = listener
-
-        def show() -> None:
-            gc_pause.enable_gc()  # the wait may be long
-            if self._awaited is not None:
-                self._app.push_screen(WaitingScreen())
-
-        self._app.set_timer(PATIENCE, show)
-
-    def poll(self) -> None:
-        """Start the replay of the awaited session if its first lines have arrived."""
-        listener = self._awaited
-        if listener is None:
-            return
-        lines = listener.take()
-        if lines:
-            self._awaited = None
-            if isinstance(self._app.screen, WaitingScreen):
-                self._app.screen.dismiss(None)
-            recording = Recording(listener.inlet.name, listener.inlet.snapshot(lines), listener=listener, **self._how)
-            self._app.call_later(self._enter, recording)
-        elif listener.over:
-            self._awaited = None
-            self._failed(listener.refusal or "standard input ended before the first line of a session", USAGE)

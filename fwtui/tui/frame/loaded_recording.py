@@ -15,7 +15,6 @@ from fwtui.common.text import sanitise
 from fwtui.learn.questions import cue_of
 from fwtui.sessions.folders import stem
 from fwtui.sessions.library import recorded_on
-from fwtui.sessions.pipes import Listener
 from fwtui.sessions.player import Player
 from fwtui.sessions.reader import LoadedSession
 from fwtui.stream import events
@@ -45,14 +44,13 @@ class SessionWanted(Message):
 
 @dataclass
 class Recording:
-    """A session that has been read, or that is still growing."""
+    """A session that has been read."""
 
     name: str
     session: LoadedSession
     speed: float = 1.0
     start: float = 0.0
     max_gap: float | None = None
-    listener: Listener | None = None
     folded: bool = False  # shorten the time between runs, unless `max_gap` is set
 
     @cached_property
@@ -65,27 +63,12 @@ class Recording:
     @cached_property
     def marks(self) -> Marks:
         """Runs, markers and faults of the timeline."""
-        marks = Marks()
-        marks.see(self.session.lines)
-        return marks
-
-    @property
-    def live(self) -> bool:
-        """True while the recording is growing."""
-        return self.listener is not None and not self.listener.over
-
-    def listen(self) -> None:
-        """Take the lines that have arrived since the last call."""
-        if self.listener is not None and not self.listener.over:
-            more = self.listener.take()
-            self.player.extend(more)
-            self.marks.see(more)
-            self.session = self.listener.inlet.snapshot(self.player.lines)
+        return Marks(self.session.lines)
 
     @property
     def origin(self) -> str:
         """Device and date of the recording: recorded on NVIDIA H200 · 2025-11-20."""
-        # devices are in the first lines; a search of all lines would repeat for each new line of a stream
+        # devices are in the first lines
         events_read = (recorded.event for recorded in self.session.lines[:FIRST_LINES] if recorded.kind is events.Device)
         gpu = next((e.name for e in events_read if isinstance(e, events.Device) and e.present and e.name), "")
         header = self.session.header
@@ -97,9 +80,9 @@ class Recording:
         """Faults of the session file, such as damaged lines."""
         session = self.session
         found = [f"damaged: {units.counted(session.damaged, 'line')}"] if session.damaged else []
-        if session.cut or (self.listener is not None and self.listener.refusal):
+        if session.cut:
             found.append("cut off at the limit")
-        elif not session.closed and not session.damaged and not self.live:
+        elif not session.closed and not session.damaged:
             found.append("incomplete")
         if session.dropped:
             found.append(f"{units.counted(session.dropped, 'event')} dropped")
@@ -109,15 +92,11 @@ class Recording:
 class Marks:
     """Runs, markers and faults by line, so that the player can shorten the time between them."""
 
-    def __init__(self) -> None:
-        self._seen = 0
+    def __init__(self, lines: Sequence[Line]) -> None:
         self._places: list[tuple[int, int | None, str]] = []  # first line, last line (None: still running), kind
         self._going: dict[int, int] = {}  # index in _places of each active run
         self.directed = False  # True for a lecture: a marker names a panel or asks a question
-
-    def see(self, lines: Sequence[Line]) -> None:
-        """Add lines of the session, in order."""
-        for index, recorded in enumerate(lines, self._seen):
+        for index, recorded in enumerate(lines):
             payload = recorded.payload
             kind = payload.kind if type(payload) is Undecoded else type(payload)
             if kind not in MARKED or (kind in (events.RunStarted, events.Marker) and len(self._places) >= MAX_BANDS):
@@ -135,7 +114,6 @@ class Marks:
                     self._end(e.run, index)
                     if len(self._places) < MAX_BANDS:
                         self._places.append((index, index, "fault"))
-        self._seen += len(lines)
 
     def _end(self, run: int | None, index: int) -> None:
         place = self._going.pop(run, None) if run is not None else None

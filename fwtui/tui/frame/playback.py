@@ -37,8 +37,7 @@ SIGNS = {"run": "━", "marker": "◆", "fault": "✗"}
 class Playback:
     """The player and the model of a recording. Every move returns a message, such as "the recording ends here", or "".
 
-    The model follows in slices; `later(seconds, call)` schedules the next one. If the recording is still growing, the
-    playback stays at its end until the user moves away.
+    The model follows in slices; `later(seconds, call)` schedules the next one.
     """
 
     def __init__(
@@ -48,20 +47,19 @@ class Playback:
         playing: bool = True,
         slice_seconds: float = SLICE_SECONDS,
     ):
-        """Start at the first run, or at the end of a growing recording. Without `playing`, seeks are synchronous."""
+        """Start at the first run. Without `playing`, seeks are synchronous."""
         self.recording = recording
         self.model = Model(seeking=True)
         self.player = recording.player
         self.player.speed = recording.speed
         self.player.stops = recording.marks.directed
-        self.live = recording.live
-        self.player.seek_time(math.inf if self.live else recording.start or first_seen(recording.session.lines))
+        self.player.seek_time(recording.start or first_seen(recording.session.lines))
         self._later = later
         self._slice = slice_seconds if playing else math.inf
         self._behind = False  # the next slice is scheduled
         self.presenting = False  # shows cue cards one by one, without playing
         self.over = False  # past the last cue card
-        if playing and not self.live and not (self.player.stops and self.player.marker):
+        if playing and not (self.player.stops and self.player.marker):
             self.player.play()
 
     @property
@@ -72,17 +70,11 @@ class Playback:
         if self.model.index != p.index:
             seconds = p.due(self.model.index - 1) if self.model.index else 0.0
         played = (seconds, p.duration, p.playing, p.speed)
-        return Position(*played, r.name, r.origin, r.problems, p.max_gap, p.stops, self.live, r.marks.bands(p))
+        return Position(*played, r.name, r.origin, r.problems, p.max_gap, p.stops, r.marks.bands(p))
 
     def tick(self, now: float) -> None:
         """Advance the player to `now` on a monotonic clock, in seconds; called about ten times a second."""
-        self.recording.listen()
-        if self.live:
-            self.player.seek(self.player.duration)
-        played = self.player.playing
         self.player.tick(now)
-        caught_up = played and self.player.at_end and not self.player.playing
-        self.live = self.recording.live and (self.live or caught_up)
         if not self._behind:
             self.follow()
 
@@ -110,17 +102,13 @@ class Playback:
         """Move the player and follow it; return the message `stays` if the position does not change."""
         before = (self.player.index, self.player.position)
         move()
-        self.live = self.recording.live and self.player.at_end
         self.follow()
         return stays if (self.player.index, self.player.position) == before else ""
 
     def play(self) -> str:
         """Play, or pause."""
-        if self.player.playing or self.live:
+        if self.player.playing:
             self.player.pause()
-            self.live = False
-        elif self.recording.live and self.player.at_end:
-            self.live = True
         else:
             self.player.play()
         self.follow()
@@ -161,7 +149,6 @@ class Playback:
         """Present the last passed cue card of a lecture, or its first one; `on` False ends the presentation at this position."""
         self.presenting, self.over = on and self.recording.marks.directed, False
         if self.presenting:
-            self.live = False
             self.player.pause()
             passed, _ = self.player.count(Marker)
             self._show_card(max(passed, 1))
@@ -223,15 +210,14 @@ class Position(NamedTuple):
     problems: tuple[str, ...]
     gap: float | None  # maximum seconds between two events; None: as recorded
     stops: bool  # stops at markers
-    live: bool  # follows the end of a growing recording
     bands: tuple[Band, ...]
 
 
 class PositionLine(TextPanel[Position]):
     def draw(self, subject: Position, width: int) -> Sequence[Content]:
         p = subject
-        state = "● live   " if p.live else "▶ playing" if p.playing else "‖ paused "
-        at_end = " (end)" if p.duration and p.seconds >= p.duration and not p.live else ""
+        state = "▶ playing" if p.playing else "‖ paused "
+        at_end = " (end)" if p.duration and p.seconds >= p.duration else ""
         where = f"  {units.clock(p.seconds)} / {units.clock(p.duration)}{at_end}"
         omit_speed = p.speed == 1 and width < len(state) + len(where) + len("  speed 1x") + len(p.file) + 5  # room for the name
         left = line(

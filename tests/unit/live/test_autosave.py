@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from builders import run_started
@@ -13,7 +14,7 @@ from pretending import Pretend
 
 from fwtui.common.errors import Refused
 from fwtui.live.session import Live
-from fwtui.sessions import autosave
+from fwtui.sessions import autosave, recorder
 from fwtui.sessions.folders import kept_folder, own_folder
 from fwtui.sessions.library import find, resolve
 from fwtui.sessions.reader import load
@@ -182,7 +183,7 @@ def test_a_full_disk_ends_the_keeping_and_not_the_session(
     if how == "limit":
         live.keeper.most_bytes = live.keeper.bytes + 10
     else:
-        monkeypatch.setattr(autosave.Keeper, "_put", lambda self, descriptor, data: 0)
+        monkeypatch.setattr(recorder, "os", SimpleNamespace(**{**vars(os), "write": lambda descriptor, data: 0}))
     run(live, 2)
     monkeypatch.undo()
     assert live.keeper is None and len(live.model.runs) == 2
@@ -194,13 +195,14 @@ def test_a_full_disk_ends_the_keeping_and_not_the_session(
 def test_a_copy_that_does_not_fit_leaves_what_there_was(begin: Callable[[], Live], monkeypatch: pytest.MonkeyPatch) -> None:
     live = begin()
     run(live, 1)
-    put = autosave.Keeper._put
+    written = list[int]()
 
-    def full(self: autosave.Keeper, descriptor: int, data: memoryview) -> int:
-        return put(self, descriptor, data) if self.events < 2 else 0
+    def full(descriptor: int, data: memoryview) -> int:
+        written.append(descriptor)
+        return len(data) if len(written) < 2 else 0
 
     with monkeypatch.context() as patch:
-        patch.setattr(autosave.Keeper, "_put", full)
+        patch.setattr(recorder, "os", SimpleNamespace(**{**vars(os), "write": full}))
         with pytest.raises(Refused, match="free some space"):
             live.name("too large")
     assert files(own_folder()) == [] and live.keeper is not None
