@@ -298,14 +298,6 @@ async def test_a_race_of_the_compare_screen(now: list[float]) -> None:
         assert not isinstance(app.screen, RaceScreen)
 
 
-async def test_a_run_of_an_unknown_kernel_has_a_bar_in_place_of_a_film(now: list[float], replay_of: Replay) -> None:
-    told = [event for event in scenes.gpu_session() if getattr(event, "run", None) != 3]
-    odd = [replace(e, experiment=replace(e.experiment, kernel="gone")) if isinstance(e, events.RunStarted) else e for e in told]
-    async with opened(replay_of(odd), "3", "g", size=(80, 24)) as pilot:
-        shown = await after(pilot, now, 1.0)
-        assert "written" not in shown and "━" in shown and large(pilot)[1] == "12 %"
-
-
 @pytest.mark.parametrize("size", SIZES)
 def test_picture(now: list[float], snap_compare: Compare, size: tuple[int, int]) -> None:
     async def story(pilot: Pilot[None]) -> None:

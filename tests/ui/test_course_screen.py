@@ -214,14 +214,6 @@ def test_pictures(live: FakeLive, snap_compare, size: tuple[int, int]) -> None:
     assert snap_compare(begun(live, "slices"), terminal_size=size, run_before=before)
 
 
-def test_picture_of_a_guess(live: FakeLive, snap_compare) -> None:
-    async def before(pilot: Pilot[None]) -> None:
-        await press(pilot, *"12x")
-        pilot.app.screen.query_one(GuessInput).cursor_blink = False  # which is seen at last
-
-    assert snap_compare(begun(live, "naive"), terminal_size=(60, 16), run_before=before)
-
-
 @pytest.fixture
 def learning(live: FakeLive) -> FwtuiApp:
     return dashboard_of(live, found=Hardware(reason="none"), place="learn")
@@ -324,7 +316,7 @@ def test_no_line_of_a_source_is_cut(width: int) -> None:
             assert "".join(row.plain[GUTTER:] for row in drawn).replace(" ", "") == code.replace(" ", "")
 
 
-@pytest.mark.parametrize("size", [(60, 16), WIDE])
+@pytest.mark.parametrize("size", [pytest.param((60, 16), marks=pytest.mark.slow), WIDE])
 def test_snapshots(learning: FwtuiApp, snap_compare, size: tuple[int, int]) -> None:
     async def before(pilot: Pilot[None]) -> None:
         await press(pilot, "full_stop", "full_stop", "colon", *["right"] * 6, *["down"] * 4)

@@ -2,12 +2,11 @@
 
 import pytest
 import scenes
-from apps import Compare, Replay, dashboard_of, replay_at_end, view_of
+from apps import Compare, Replay, replay_at_end, view_of
 from builders import write_session
 from fake_live import FakeLive
 from msgspec.structs import replace
 from pressing import NARROW, WIDE, go, keyed, opened, press, proceed, until
-from textual.pilot import Pilot
 
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment
@@ -148,14 +147,3 @@ async def test_the_recording_of_a_ladder_ends_on_it() -> None:
 
 def test_picture(dashboard: FwtuiApp, snap_compare: Compare) -> None:
     assert snap_compare(dashboard, terminal_size=WIDE)
-
-
-def test_plain_picture(live: FakeLive, snap_compare: Compare, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    app = dashboard_of(live, Experiment())
-
-    async def story(pilot: Pilot[None]) -> None:
-        await proceed(pilot)
-        await press(pilot, "3", "C", "up")
-
-    assert snap_compare(app, terminal_size=(60, 16), run_before=story)

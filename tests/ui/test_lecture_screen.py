@@ -344,6 +344,7 @@ async def test_a_lecture_that_is_opened_while_presenting_begins_with_its_cards()
         assert not view_of(app).presenting and not app.look.presenter, "one mode, left by one key"
 
 
+@pytest.mark.slow
 def test_picture(lecture: FwtuiApp, snap_compare) -> None:
     async def before(pilot: Pilot[None]) -> None:
         assert "7 of 9" in await press(pilot, "P", *["space"] * 9)

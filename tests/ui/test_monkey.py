@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 import scenes
-from apps import Replay
 from attacking import SEED, sized
 from builders import write_session
 from fake_live import FakeLive
@@ -96,18 +95,3 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 async def test_no_key_and_no_click_breaks_a_screen(tmp_path: Path, kind: str, storm: int, steps: int) -> None:
     await go_wild(session(kind, tmp_path), SEED + storm, sized(steps))
-
-
-async def test_a_click_on_a_removed_row_does_nothing(replay_of: Replay) -> None:
-    app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.press("3")
-        await pilot.pause()
-        table = app.screen.query(TextTable).first()
-        x, y = table.region.offset
-        for row in (0, 1):  # its header, and its first row
-            table.clear(columns=True)  # and the click comes before it is painted again
-            for event in (MouseDown, MouseUp):
-                app.post_message(event(None, x + 2, y + row, 0, 0, 1, False, False, False, x + 2, y + row))
-            await pilot.pause()
-        assert app.is_running

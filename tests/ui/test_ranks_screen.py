@@ -96,11 +96,6 @@ def test_two_ranks_on_a_run_page(replay_of: Replay, snap_compare: Compare) -> No
     assert snap_compare(replay_of(scenes.ranked_session(2)), terminal_size=(120, 50))
 
 
-def test_eight_ranks_explained(replay_of: Replay, snap_compare: Compare) -> None:
-    app = replay_of(scenes.ranked_session(8))
-    assert snap_compare(app, terminal_size=(120, 50), press=["4"])
-
-
 def rows(grid: list[bytearray]) -> list[str]:
     return ["".join(".f#r"[part] for part in row) for row in grid]
 

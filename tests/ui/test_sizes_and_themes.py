@@ -88,10 +88,9 @@ def test_the_largest_empty_rectangle() -> None:
     assert emptiest("ab\n│ \nc", 2, 4) == 3 and emptiest("x", 3, 2) == 4 and emptiest("", 3, 2) == 6
 
 
-@pytest.mark.parametrize("sizes", [ROOMY, pytest.param(OTHERS, marks=pytest.mark.slow)], ids=len)
-@pytest.mark.parametrize(
-    "session", ["h200-n4096-naive-blocked", *(pytest.param(s, marks=pytest.mark.slow) for s in [*SESSIONS][1:])]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [ROOMY, OTHERS], ids=len)
+@pytest.mark.parametrize("session", SESSIONS)
 async def test_no_third_of_a_screen_is_empty(session: str, sizes: tuple[tuple[int, int], ...]) -> None:
     app = replay_at_end(resolve(session))
     async with opened(app) as pilot:

@@ -10,7 +10,7 @@ import pytest
 import scenes
 from apps import Compare, Replay, replay_at_end
 from fake_live import FakeLive
-from packed_picture import PackedPicture, bare, pack, pictures
+from packed_picture import PackedPicture, pack, pictures
 from pressing import proceed
 from recorded_sessions import SESSION
 from test_ranks_screen import slow_run
@@ -81,16 +81,3 @@ def test_pictures_come_back_as_they_were_and_are_the_same_file_every_time(tmp_pa
     assert pictures(places[0]).keys() == {"test_a[80x24]"}
     kept.delete_snapshots(snapshot_location=places[0], snapshot_names={"test_a[80x24]"})
     assert not Path(places[0]).exists() and pictures(places[0]) == {}
-
-
-def test_only_visible_markup_of_a_picture_is_stored() -> None:
-    def drawn(*grounds: tuple[str, float]) -> str:
-        clip = '<clipPath id="line">\n<rect x="0" y="1.5" width="24.4" height="24.65"/>\n</clipPath>\n'
-        cells = (f'<rect fill="{c}" x="{x}" y="1.5" width="12.2" height="24.65" shape-rendering="crisp"/>' for c, x in grounds)
-        return bare(f'{clip}{"".join(cells)}<text x="0" textLength="24.4" clip-path="url(#line)">ab</text>')
-
-    grounds = [("#111111", 0.0), ("#111111", 12.2), ("#222222", 24.4)]
-    kept = drawn(*grounds)
-    assert "clip" not in kept and 'width="24.4"' in kept and kept.endswith('<text x="0">ab</text>') and bare(kept) == kept
-    for other in ([*grounds[:2], ("#222223", 24.4)], [grounds[0], ("#111111", 48.8), grounds[2]]):
-        assert drawn(*other) != kept

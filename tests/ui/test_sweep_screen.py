@@ -10,11 +10,10 @@ import scenes
 from apps import Compare, Replay, dashboard_of, playback_of, screen_of, view_of
 from builders import model_of
 from fake_live import FakeLive
-from pressing import SIZES, WIDE, keyed, opened, press
+from pressing import SIZES, keyed, opened, press
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
-from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.sweep.findings import findings
 from fwtui.campaigns.sweep.running import Sweep
 from fwtui.campaigns.sweep.squares import ENDED, Square, of_runs, of_sweep
@@ -170,6 +169,7 @@ async def test_an_unverified_run_is_struck_and_the_form_takes_the_run_that_is_sh
         }
 
 
+@pytest.mark.slow
 async def test_the_narrow_screen_edits_in_a_dialog_and_shows_curves_by_a_key(app: FwtuiApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         shown = await go(pilot, "e")
@@ -269,19 +269,6 @@ def test_names_that_begin_alike_are_cut_in_the_middle() -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_picture_of_a_recorded_sweep(replay_of: Replay, snap_compare: Compare, size: tuple[int, int]) -> None:
     assert snap_compare(replay_of(recorded_sweep()), terminal_size=size, press=["2"])
-
-
-def test_picture_of_a_sweep_that_is_going(app: FwtuiApp, snap_compare: Compare) -> None:
-    async def story(pilot: Pilot[None]) -> None:
-        assert app.view is not None
-        await proceed(pilot, "r")
-        sweep = app.view.sweep
-        assert sweep is not None
-        sweep.queue = Queue(sweep.source, sweep.queue.seconds, lambda: 0.0).go()
-        await proceed(pilot, ticks=9)
-        await proceed(pilot, "right", "right")
-
-    assert snap_compare(app, terminal_size=WIDE, run_before=story)
 
 
 def test_no_map_is_too_odd_to_be_drawn() -> None:

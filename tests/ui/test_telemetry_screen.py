@@ -281,28 +281,6 @@ async def test_throttling_is_a_track_with_words(replay_of: Replay) -> None:
         assert " none " in row(await shown(pilot, "x", "home"), "throttle")
 
 
-async def test_each_of_eight_gpus_has_a_track_on_a_small_terminal(replay_of: Replay) -> None:
-    app = replay_of(scenes.several_gpus(8, idler=3))
-    async with app.run_test(size=(80, 24)) as pilot:
-        text = await settled(pilot, "5")
-        tracks = {gpu: row(text, f"GPU {gpu}")[GUTTER + 1 :] for gpu in range(8)}
-        assert all("█" in track for gpu, track in tracks.items() if gpu != 3) and "█" not in tracks[3], "one scale, equally high"
-        assert "uneven: SM activity 39 % on GPU 3, 92 % on GPU 2; mean NVLink load up to 34 %" in text
-        assert "SM activity, share of cycles" in text and "4 folded: v opens the next" in text
-        assert "GPU 1" in row(await settled(pilot, *["x", "home"], *["right"] * 29), "throttle")
-        text = await settled(pilot, "escape", "v", "v")
-        assert "NVLink, sent and received: 0 to 956 GB/s" in text and row(text, "GPU 7").split()[3] == "GB/s"
-        text = await settled(pilot, *["H"] * 3)
-        assert "· GPU 2" in text and "uneven" in text and row(text, "NVLink") and row(text, "temp")
-        # one open track, and the others folded to a row each; the next one opens instead
-        chart = app.screen.query_one(TrackChart)
-        assert sorted(chart.heights)[:-1] == [1] * (len(chart.heights) - 1) and max(chart.heights) > 1
-        opened = chart.heights.index(max(chart.heights))
-        await settled(pilot, "v")
-        assert chart.heights[opened] == 1 and max(chart.heights) > 1
-        assert "8 GPUs" in await settled(pilot, *["H"] * 6)
-
-
 async def test_a_live_window_follows_and_a_cursor_holds_it() -> None:
     live = FakeLive(scenes.GPU)
     app = dashboard_of(live, Experiment(kernel="katz-kider", n=1024), found=Hardware())
