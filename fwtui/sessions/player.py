@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 from fwtui.stream.codec import Line, Undecoded
 from fwtui.stream.events import Event, Marker, RunDone, RunStarted, Telemetry
@@ -153,23 +152,9 @@ class Player:
         """Return the number of due events of that kind (RunStarted, Marker), and of all events of that kind."""
         return bisect_left(self._places[kind], self.index), len(self._places[kind])
 
-    def seek_run(self, run: int) -> bool:
-        """Jump to the start of the run of that number; return False if there is none."""
-        return self._seek_first(RunStarted, lambda event: event.run == run)
-
-    def seek_marker(self, text: str) -> bool:
-        """Jump to the marker of that number (from 1), or to the first that contains the text; return False if there is none."""
-        markers = self._places[Marker]
-        if text.isdecimal() and text.isascii() and 1 <= int(text[:9]) <= len(markers):
-            self._stand_after(markers[int(text[:9]) - 1])
-            return True
-        return self._seek_first(Marker, lambda event: text.lower() in event.text.lower())
-
-    def _seek_first(self, kind: type[Event], matches: Callable[[Any], bool]) -> bool:
-        index = next((index for index in self._places[kind] if matches(self.lines[index].event)), None)
-        if index is not None:
-            self._stand_after(index)
-        return index is not None
+    def seek_marker(self, number: int) -> None:
+        """Jump to the marker of that number, from 1."""
+        self._stand_after(self._places[Marker][number - 1])
 
     def _stand_after(self, index: int) -> None:
         self.index = index + 1

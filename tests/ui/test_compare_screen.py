@@ -54,10 +54,10 @@ async def test_recorded_runs_get_verdicts_against_the_first(app: FwtuiApp) -> No
         assert f"{ratio} ▼" in shown and f"{TIMES[3] / TIMES[8]:.2f}x" not in shown
         assert app.view is not None and app.view.playback is not None
         await proceed(pilot, "3")
-        for place, words in (("0%", "no run has ended yet; press B"), ("60%", "no other run has ended yet; press B")):
-            app.view.playback.go(place)
+        for place, words in ((0.0, "no run has ended yet; press B"), (0.6, "no other run has ended yet; press B")):
+            app.view.playback.seek(place)
             assert words in await go(pilot)
-        app.view.playback.go("100%")
+        app.view.playback.seek(1.0)
         await pilot.resize_terminal(80, 24)
         await proceed(pilot)
 

@@ -1,8 +1,5 @@
 """Dialogs of the dashboard: help, log, form, command palette, and files that save the screen."""
 
-import csv
-import io
-import json
 from pathlib import Path
 
 import pytest
@@ -15,7 +12,6 @@ from textual.command import CommandPalette
 from textual.events import Key
 from textual.widgets import Input
 
-from fwtui.analysis import report
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.stream import events
@@ -93,10 +89,10 @@ def test_a_long_log_shows_its_end() -> None:
 async def test_a_dialog_answers_once_however_many_keys_come(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session(), start=0.0)
     async with app.run_test(size=WIDE) as pilot:
-        await proceed(pilot, "G")
+        await proceed(pilot, "right_square_bracket", "slash")
         assert isinstance(app.screen, PromptScreen)
-        app.screen.query_one(Input).value = "run 2"
-        for key in ("enter", "enter", "enter", "right_square_bracket", "G"):
+        app.screen.query_one(Input).value = "katz"
+        for key in ("enter", "enter", "enter", "right_square_bracket", "slash"):
             app.post_message(Key(key, None))
         await proceed(pilot)
         assert app.is_running and isinstance(app.screen, ReplayScreen) and len(app.screen_stack) == 1
@@ -137,7 +133,7 @@ async def test_the_palette_has_keys_kernels_sessions_and_the_limit(dashboard: Fw
         assert any(w.startswith("Run: ") for w in words)
         assert len(set(words)) == len(words), "a key with two names is one command"
         assert not any(w.startswith("Cancel: ") for w in words)
-        assert savable(screen.model, screen.table()) == ["screen-svg", "screen-text"], "before any run only the screen"
+        assert savable(screen.table()) == ["screen-svg", "screen-text"], "before any run only the screen"
         assert "Save the screen as text" in words and "Save the table as Markdown" not in words
         await proceed(pilot, "ctrl+p")
         await pilot.press(*"kernel: serial", "enter")
@@ -198,17 +194,6 @@ def test_a_table_as_tsv_and_markdown() -> None:
     assert "a b\\|c d" in lines[2] and "&lt;b&gt;" in lines[3]
 
 
-def test_results_are_what_run_json_prints() -> None:
-    told = model()
-    whole = json.loads(saving.results_json(told))
-    assert whole == [json.loads(json.dumps(report.result(told, run))) for run in told.runs.values()]
-    rows = list(csv.DictReader(io.StringIO(saving.results_csv(told))))
-    assert [row["kernel"] for row in rows] == ["naive", "katz-kider", "katz-kider"]
-    assert float(rows[1]["seconds"]) == pytest.approx(0.0384) and rows[1]["experiment_tile"] == "32"
-    assert float(rows[1]["phase_rest_seconds"]) == pytest.approx(0.9 * 0.0384 * 1.02)
-    assert saving.results_json(Model()) == "[]\n" and saving.results_csv(Model()).strip() == ""
-
-
 def test_saved_files_are_new_and_a_failure_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "deep" / "er"))
     paths = [saving.write("Fwtui run/../x", ".txt", "one") for _ in range(3)]
@@ -243,7 +228,6 @@ async def test_each_form_is_a_file_and_text_is_copied(replay_of: Replay, tmp_pat
     assert kept["screen-svg"].startswith("<svg") and "Katz-Kider" in kept["screen-svg"].replace("&#160;", " ")
     assert [row.split("\t")[1] for row in kept["table-tsv"].splitlines()] == ["kernel", "naive", "katz-kider", "katz-kider"]
     assert kept["table-markdown"].startswith("| run | kernel |") and "katz-kider" in kept["table-markdown"]
-    assert len(list(csv.reader(io.StringIO(kept["results-csv"])))) == 4 and len(json.loads(kept["results-json"])) == 3
 
 
 async def test_the_save_key_asks_for_the_format(replay_of: Replay, tmp_path: Path) -> None:
@@ -268,7 +252,7 @@ async def test_the_whole_path_is_on_the_screen(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await pilot.pause()
-        screen_of(app, Frame).save("results-json")
+        screen_of(app, Frame).save("table-markdown")
         rows: list[str] = []
         for _ in range(1000):
             await pilot.pause(0.02)

@@ -1,14 +1,11 @@
 """The Explain screen: roofline, phase table, and occupancy with its curves."""
 
 import re
-import shutil
-import time
-from pathlib import Path
 
 import msgspec
 import pytest
 import scenes
-from apps import Replay, dashboard_of, replay_at_end, screen_of, view_of
+from apps import Replay, dashboard_of, replay_at_end, view_of
 from builders import model_of
 from fake_live import FakeLive
 from msgspec.structs import replace
@@ -16,7 +13,6 @@ from pressing import NARROW, WIDE, opened, press, proceed, settled
 from pressing import keyed as shown
 from recorded_sessions import LECTURE, SESSION
 
-from fwtui.analysis import limits
 from fwtui.analysis.bottleneck import IssueSlots, reason_of
 from fwtui.analysis.phase_table import roofs_of
 from fwtui.experiment.experiment import Experiment
@@ -34,7 +30,6 @@ from fwtui.tui.explain.occupancy_panel import OccupancyPanel, OccupancySubject
 from fwtui.tui.explain.panels import TITLES
 from fwtui.tui.explain.roofline import figure
 from fwtui.tui.explain.warp_panel import WarpHead, warp_subject
-from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.textual_internals import strips
 
 LIMITS = events.Limits(
@@ -262,20 +257,9 @@ async def test_explain_follows_a_live_run() -> None:
         assert "SPEED OF LIGHT  run 1" in text and "remaining tiles" in text and re.search(r"run 1 katz-kider \S+ [GT] ▥", text)
 
 
-async def test_an_idle_minute_offers_to_measure_peak_rates_and_a_key_does(live: FakeLive, tmp_path: Path) -> None:
+async def test_a_key_measures_peak_rates(live: FakeLive) -> None:
     app = dashboard_of(live)
     async with opened(app) as pilot:
-        screen, offer = screen_of(app, RunScreen), "D to measure the peak rates of this CPU"
-        app.inputs.key_since = time.monotonic()
-        screen.offer_limits()
-        assert offer not in await shown(pilot), "a key was pressed just now"
-        app.inputs.key_since = 0.0
-        limits.save(replace(LIMITS, backend="cpu"))
-        screen.offer_limits()
-        assert offer not in await shown(pilot), "they are known"
-        shutil.rmtree(tmp_path / "cache")
-        screen.offer_limits()
-        assert offer in await shown(pilot)
         await press(pilot, "r")
         app.tick()
         text = await shown(pilot, "4")

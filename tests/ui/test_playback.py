@@ -12,9 +12,8 @@ from builders import model_of, run_started, write_session
 from pressing import keyed, opened, press, until
 from textual.geometry import Offset
 from textual.pilot import Pilot
-from textual.widgets import Input, ProgressBar
+from textual.widgets import ProgressBar
 
-from fwtui.common.errors import Refused
 from fwtui.sessions import reader
 from fwtui.sessions.library import resolve
 from fwtui.stream import codec
@@ -35,13 +34,7 @@ def folded(played: Playback) -> Model:
     return model_of(line.event for line in played.player.lines[: played.player.index])
 
 
-async def go(pilot: Pilot[None], words: str) -> str:
-    await press(pilot, "G")
-    pilot.app.screen.query_one(Input).value = words
-    return await keyed(pilot, "enter")
-
-
-async def test_markers_times_and_names_are_gone_to_and_playing_stops_at_markers(replay_of: Replay) -> None:
+async def test_playing_stops_at_markers(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session(), start=0.0)
     async with opened(app) as pilot:
         played = playback_of(app)
@@ -52,23 +45,6 @@ async def test_markers_times_and_names_are_gone_to_and_playing_stops_at_markers(
         at = played.player.index
         await press(pilot, "end", "left_parenthesis")
         assert played.player.index == at
-        end = None
-        times = {"2.5": 2.5, "0:03": 3.0, "0:00:04.5": 4.5, "2 s": 2.0, "9999": end, "50 %": 0.5, "100%": end, "250%": end}
-        for words, moment in times.items():
-            assert not played.go(words)
-            wanted = played.player.duration if moment is end else moment * played.player.duration if "%" in words else moment
-            assert played.player.position == pytest.approx(wanted), words
-        assert "RUN 2  " in await go(pilot, "run 2")
-        for words in ("marker 1", "Shared", "MARKER shared"):
-            await press(pilot, "home")
-            assert not played.go(words) and len(played.model.markers) == 1
-        before = played.player.index
-        assert "there is no run 9 in this session" in await go(pilot, "run 9")
-        for words in ("nowhere", "run x", "1e5"):
-            with pytest.raises(Refused, match=f"'{words}' is not a position in this session"):
-                played.go(words)
-        await press(pilot, "G", "5", "escape")
-        assert played.player.index == before
         assert "stops at ◆" in await keyed(pilot, "home", "M", "space")
         played.tick(0.0)
         played.tick(1000.0)

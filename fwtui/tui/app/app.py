@@ -176,11 +176,6 @@ class FwtuiApp(Survivor):
         finally:
             drop_lines(closed)
 
-    @property
-    def key_since(self) -> float:
-        """The start of handling the last key, on a monotonic clock."""
-        return self.inputs.key_since
-
     def refresh_css(self, animate: bool = True) -> None:
         """Refresh the styles, except after a switch to a screen whose styles are up to date."""
         if not self.views.styled:

@@ -89,7 +89,7 @@ async def _capture(session: LoadedSession, request: ScreensWanted, report: Calla
         assert view is not None and view.playback is not None
         for number, moment in enumerate(request.moments, 1):
             if moment.marker:
-                player.seek_marker(str(moment.marker))
+                player.seek_marker(moment.marker)
             else:
                 player.seek_time(moment.recorded)
             # a playing recording shows that it plays; it stops at its end and, in a lecture, at markers
@@ -190,7 +190,7 @@ async def picture(
         if look.presenter and app.view is not None and app.view.playback is not None and isinstance(app.screen, Screen):
             app.view.playback.present(True)
             if number is not None:
-                app.view.playback.go(f"marker {number}")
+                app.view.playback.show_card(number)
             if answered and not asks(app.view, by_run=False):
                 raise Refused(f"card {number} has no question with an answer; omit --answer")
             app.view.answered = number if answered else None

@@ -99,7 +99,6 @@ TRANSPORT = (
     _moved("[", "move('next_run', -1)", "Previous run", "to the beginning of the previous run", id="run.before"),
     _moved(")", "move('next_marker', 1)", "Next marker", "to the next marker", id="marker.next"),
     _moved("(", "move('next_marker', -1)", "Previous marker", "to the previous marker", id="marker.before"),
-    _moved("G", "go", "Go to", "to a time, a percentage, a run or a marker"),
     _arrow("right", "move('jump', 5)", "Forward", "5 s forward", "jump"),
     _arrow("left", "move('jump', -5)", "Backward", "5 s back", "jump.back"),
     _arrow("home", "move('seek', 0)", "Beginning", "to the beginning", "home"),
@@ -139,7 +138,7 @@ COMMON = (
     hidden_look("pagedown", "scroll_panel(1)", "Panel down", "scroll a panel down", _no_panel, "panel.down", priority=True),
     hidden_look("asterisk", "details", "Details", "the origin of each number: model, probe, GPM, counters; on and off"),
     hidden_look("P", "presenter", "Present", "for a projector: large numbers, fewer panels, cue cards one by one; on and off"),
-    hidden("y", "save", "Save", "save, export or copy the table, the results or the screen"),
+    hidden("y", "save", "Save", "save or copy the table or the screen"),
     hidden_look("l", "log", "Log", "the complete log, and the last output of a crashed process"),
 )
 # for screens whose own keys leave less room in the footer

@@ -292,13 +292,6 @@ class Frame(PlaceScreen):
         else:
             self.update()
 
-    def action_go(self) -> None:
-        from fwtui.tui.frame.playback import WHERE
-
-        hint = f"{WHERE}. Enter goes there, {{key[dialog.close]}} cancels"
-        dialog = PromptScreen("Go to", "", "12.5 · 1:30 · 40 % · run 3 · marker 2", hint)
-        self.open_dialog(dialog, lambda place: place.strip() and self.action_move("go", place))
-
     def action_answer(self) -> None:
         marker = self.view.marker
         if marker is not None:
@@ -342,7 +335,7 @@ class Frame(PlaceScreen):
         from fwtui.tui.frame.saving import FORMS, savable
 
         hint = "Enter saves it in a new file and shows the path; text is also copied to the clipboard, if the terminal allows it"
-        choices = ((name, FORMS[name].title) for name in savable(self.model, self.table()))
+        choices = ((name, FORMS[name].title) for name in savable(self.table()))
         self.open_dialog(ChoiceScreen("Save", choices, hint), self.save)
 
     def save(self, name: str) -> None:
@@ -351,7 +344,7 @@ class Frame(PlaceScreen):
 
         def save_now() -> None:
             with self.reporting("error"):
-                self.show_message(f"saved {save(self.app, name, self.PLACE, self.model, self.table())}")
+                self.show_message(f"saved {save(self.app, name, self.PLACE, self.table())}")
 
         self.call_after_refresh(save_now)
 
@@ -426,5 +419,5 @@ class Frame(PlaceScreen):
         from fwtui.tui.frame.saving import FORMS, savable
 
         yield from self.rows.commands()
-        for name in savable(self.model, self.table()):
+        for name in savable(self.table()):
             yield Command(f"Save {FORMS[name].title}", partial(self.save, name))

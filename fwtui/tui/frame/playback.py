@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, NamedTuple
@@ -13,9 +12,6 @@ from textual.content import Content
 from textual.strip import Strip
 
 from fwtui.common import units
-from fwtui.common.errors import Refused
-from fwtui.common.text import quoted
-from fwtui.sessions.player import clock_seconds
 from fwtui.stream.codec import Unknown
 from fwtui.stream.events import Event, Marker, RunStarted
 from fwtui.stream.model import Model
@@ -27,10 +23,6 @@ from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, justify, line
 SLICE_SECONDS = 0.02  # maximum time to apply events before keys and signals are handled
 PAUSE_SECONDS = 0.005
 CHUNK = 64  # events between two readings of the clock
-_SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,9})?) ?%", re.ASCII)
-_RUN = re.compile(r"run\s+(\d{1,10})\d*", re.ASCII | re.IGNORECASE)
-_MARKER = re.compile(r"\Amarker( +|\Z)", re.IGNORECASE)
-WHERE = "seconds (12.5), minutes (1:30), a percentage (40 %), run 3, marker 2, or the text of a marker"
 SIGNS = {"run": "━", "marker": "◆", "fault": "✗"}
 
 
@@ -130,28 +122,13 @@ class Playback:
         """Go to this share (0 to 1) of the session."""
         return self._go_to(lambda: self.player.seek(share * self.player.duration))
 
-    def go(self, place: str) -> str:
-        """Go to the position that the text describes (WHERE). Raises Refused."""
-        text = place.strip()
-        if share := _SHARE.fullmatch(text):
-            self.player.seek(min(float(share[1]) / 100, 1.0) * self.player.duration)
-        elif (seconds := clock_seconds(text)) is not None:
-            self.player.seek_time(seconds)
-        elif run := _RUN.fullmatch(text):
-            if not self.player.seek_run(int(run[1])):
-                runs = units.counted(self.player.count(RunStarted)[1], "run")
-                raise Refused(f"there is no run {run[1]} in this session, which has {runs}; pass the number of an existing run")
-        elif not (text and (self.player.seek_marker(_MARKER.sub("", text)) or self.player.seek_marker(text))):
-            raise Refused(f"{quoted(text)} is not a position in this session; type {WHERE}")
-        return self._go_to(lambda: None)
-
     def present(self, on: bool) -> None:
         """Present the last passed cue card of a lecture, or its first one; `on` False ends the presentation at this position."""
         self.presenting, self.over = on and self.recording.marks.directed, False
         if self.presenting:
             self.player.pause()
             passed, _ = self.player.count(Marker)
-            self._show_card(max(passed, 1))
+            self.show_card(max(passed, 1))
 
     def turn(self, count: int) -> str:
         """Turn the cue cards by `count`; the end follows the last one."""
@@ -161,11 +138,12 @@ class Playback:
         elif number == 1 and count < 0:
             return "this is the first cue card"
         else:
-            self._show_card(number + count)
+            self.show_card(number + count)
         return ""
 
-    def _show_card(self, number: int) -> None:
-        self.player.seek_marker(str(number))
+    def show_card(self, number: int) -> None:
+        """Show the marker of that number, from 1."""
+        self.player.seek_marker(number)
         self.follow()
 
     def ahead(self, run: Run, *kinds: type[Event]) -> Run:

@@ -1,4 +1,4 @@
-"""Saving the screen, its table, or the results of all runs in a new file and on the clipboard."""
+"""Saving the screen or its table in a new file and on the clipboard."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ from typing import Any, NamedTuple
 
 from textual.app import App
 
-from fwtui.analysis import report
 from fwtui.analysis.columns import PRINTED_HEAD, printed
-from fwtui.analysis.export import rows_of_runs, write_csv, write_markdown
-from fwtui.common.as_json import as_json
+from fwtui.analysis.export import write_markdown
 from fwtui.common.atomic_file import atomic_write
 from fwtui.common.errors import Refused, as_refused
 from fwtui.common.text import sanitise
 from fwtui.common.user_folders import data_folder
-from fwtui.stream.model import Model
 from fwtui.tui.frame.view import View
 from fwtui.tui.textual_internals import strips
 
@@ -59,35 +56,20 @@ def _flat(row: Sequence[str]) -> list[str]:
     return [re.sub(r"\s", " ", cell) for cell in row]
 
 
-def results_json(model: Model) -> str:
-    """Return a list of one object per run, as `fwtui run --json`."""
-    return as_json([report.result(model, run) for run in model.runs.values()], indent=2) + "\n"
-
-
-def results_csv(model: Model) -> str:
-    """Return one line per run, as `fwtui export`, with the seconds of each phase."""
-    phases = ({f"phase_{one.key}_seconds": one.seconds for one in run.phases} for run in model.runs.values())
-    out = io.StringIO()
-    write_csv([row | times for row, times in zip(rows_of_runs(model, "runs"), phases, strict=True)], out)
-    return out.getvalue()
-
-
 class SavingChoice(NamedTuple):
     """A file format of the Save dialog."""
 
     title: str
     suffix: str
-    text: Callable[[App[Any], Model, Table], str]
+    text: Callable[[App[Any], Table], str]
     copied: bool = True  # whether the text is also copied to the clipboard
 
 
 FORMS: dict[str, SavingChoice] = {
-    "table-tsv": SavingChoice("the table, for a spreadsheet (TSV)", ".tsv", lambda app, model, table: tsv(table)),
-    "table-markdown": SavingChoice("the table as Markdown", ".md", lambda app, model, table: markdown(table)),
-    "results-csv": SavingChoice("all results of every run (CSV)", ".csv", lambda app, model, table: results_csv(model)),
-    "results-json": SavingChoice("all data of every run (JSON)", ".json", lambda app, model, table: results_json(model)),
-    "screen-svg": SavingChoice("the screen as a picture (SVG)", ".svg", lambda app, model, table: screen_svg(app), copied=False),
-    "screen-text": SavingChoice("the screen as text", ".txt", lambda app, model, table: screen_text(app)),
+    "table-tsv": SavingChoice("the table, for a spreadsheet (TSV)", ".tsv", lambda app, table: tsv(table)),
+    "table-markdown": SavingChoice("the table as Markdown", ".md", lambda app, table: markdown(table)),
+    "screen-svg": SavingChoice("the screen as a picture (SVG)", ".svg", lambda app, table: screen_svg(app), copied=False),
+    "screen-text": SavingChoice("the screen as text", ".txt", lambda app, table: screen_text(app)),
 }
 
 
@@ -111,16 +93,15 @@ def write(name: str, suffix: str, text: str) -> Path:
     raise Refused(f"nothing was saved: {sanitise(str(where))} has a hundred files named after this second; try again")
 
 
-def savable(model: Model, table: Table) -> list[str]:
+def savable(table: Table) -> list[str]:
     """Return the formats with content."""
-    unavailable_forms = ("table" if not table else "", "results" if not model.runs else "")
-    return [name for name in FORMS if name.partition("-")[0] not in unavailable_forms]
+    return [name for name in FORMS if table or not name.startswith("table")]
 
 
-def save(app: App[Any], name: str, place: str, model: Model, table: Table) -> Path:
+def save(app: App[Any], name: str, place: str, table: Table) -> Path:
     """Save in that format, show the complete path, and return it. Raises Refused."""
     form = FORMS[name]
-    text = form.text(app, model, table)
+    text = form.text(app, table)
     path = write(f"fwtui-{place}-{name}", form.suffix, text)
     copied = form.copied and len(text) <= MAX_COPIED
     if copied:

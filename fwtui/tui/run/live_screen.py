@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,6 @@ from textual.app import ComposeResult
 from textual.events import ScreenResume
 from textual.widgets import Input
 
-from fwtui.analysis import limits
 from fwtui.analysis.explanation import COUNTERS, LIMITS
 from fwtui.common.errors import Refused
 from fwtui.common.text import sanitise
@@ -41,7 +39,6 @@ from fwtui_kernels.own import source_of
 from fwtui_kernels.plan import Kernel
 
 FLAGSHIP = "h200-n4096-naive-blocked.fwt.jsonl.gz"
-IDLE = 60.0  # seconds without a key
 LONG = 1000  # cells; longer than every summary
 
 
@@ -94,7 +91,6 @@ class RunScreen(SessionScreen):
         if ladder_data_for(self) is not None:
             self.update(True)
         self._run_requested()
-        self.set_timer(IDLE, self.offer_limits)
 
     def on_screen_resume(self, event: ScreenResume) -> None:
         if self._complete:
@@ -115,15 +111,6 @@ class RunScreen(SessionScreen):
         from fwtui.tui.frame.ladder_data import ladders
 
         return ladders(self.view)
-
-    def offer_limits(self) -> None:
-        """Offer to measure the peak rates of this device after an idle minute, if they are unknown."""
-        idle = time.monotonic() - getattr(self.app, "key_since", 0.0)
-        if idle < IDLE or self.view.busy:
-            self.set_timer(max(IDLE - idle, 1.0), self.offer_limits)
-        elif limits.load(self.view.device) is None and self.app.screen is self:
-            unit = UNITS[self.view.device.backend]
-            self.show_message(f"Press {self.key_of('limits')} to measure the peak rates of this {unit} (20 s), for % of peak")
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._focus_what_is_seen)

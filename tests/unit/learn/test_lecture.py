@@ -44,10 +44,11 @@ class TestPlayer:
         places = [i for i, line in enumerate(player.lines) if isinstance(line.event, Marker)]
         assert player.marker is None
         for number, place in enumerate(places, 1):
-            assert player.seek_marker(str(number)) and player.index == place + 1
+            player.seek_marker(number)
+            assert player.index == place + 1
             standing = player.marker
             assert standing is not None and standing[:2] == (number, len(places)) and standing[2] is player.lines[place].event
-        player.seek_marker("4")
+        player.seek_marker(4)
         player.step(1)
         assert player.marker is None
 
