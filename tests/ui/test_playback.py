@@ -11,7 +11,6 @@ from apps import Replay, playback_of, screen_of, view_of
 from builders import model_of, run_started, write_session
 from pressing import keyed, opened, press, until
 from textual.geometry import Offset
-from textual.pilot import Pilot
 from textual.widgets import ProgressBar
 
 from fwtui.sessions import reader
