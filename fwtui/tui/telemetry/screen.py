@@ -13,7 +13,6 @@ from textual.strip import Strip
 from textual.widgets import SelectionList
 from textual.widgets.selection_list import Selection
 
-from fwtui.analysis.gpu_balance import Balance, balance
 from fwtui.common import units
 from fwtui.experiment.device import DeviceId
 from fwtui.stream.events import QUANTITIES
@@ -31,7 +30,6 @@ from fwtui.tui.widgets.shown_quantities import default_quantities, default_quant
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, justify, line, longest
 
 LIVE_SPAN = 60.0  # visible seconds of a live session at first
-LATELY = 3.0  # last seconds of a run in progress, over which the work of several GPUs is compared
 
 
 class Heading(NamedTuple):
@@ -58,20 +56,6 @@ class HeadingLine(TextPanel[Heading | None]):
         number = f"run {run.id}  "
         text = number + run_labels.describe_kernel(run, width - left.cell_length - len(number) - 2)
         return [justify(left, line((text, MUTED)), width) if left.cell_length + len(text) + 2 <= width else left]
-
-
-class BalanceLine(TextPanel[tuple[str, Balance] | None]):
-    """A line with the busiest GPU, the least busy one and the busiest link; empty for a single GPU."""
-
-    DEFAULT_CSS = "BalanceLine { padding: 0 1; }"
-
-    def draw(self, subject: tuple[str, Balance], width: int) -> Sequence[Content]:
-        when, found = subject
-        style = f"{STRONG} {'$text-warning' if found.word == 'uneven' else '$text-primary'}"
-        work = line((f"{found.word} {when}", style), f": {found.why}")
-        with_links = [line(work, (f"; {links}", MUTED)) for links in found.links]
-        short = [line((found.word, style), f": {found.why}", (f"; {links}", MUTED)) for links in found.links[1:]]
-        return [longest((*with_links, *short, work), width)]
 
 
 class Choices(SelectionList[str]):
@@ -124,7 +108,6 @@ class TelemetryScreen(Frame):
         ("╌", "no reading"),
         ("throttle", "█ while the GPU lowered its clocks, · while it did not, blank without readings"),
         ("0 to 700 W", "the ends of a track's scale: the limits of the GPU, if it reports them"),
-        ("uneven", "one GPU does less than 90 % of the work of the busiest one: it waits, or has less to do"),
         ("NVLink", "traffic with other GPUs, sent plus received; one-way traffic fills at most half of the peak"),
     )
     MOVES: ClassVar = ("In the chart ({key[cursor]})", (*ACROSS, *ENDS, CHOOSE))
@@ -145,14 +128,12 @@ class TelemetryScreen(Frame):
         self.gpu: DeviceId | None = None  # the only GPU of several that is shown
         self.closed = 0  # number of tracks that are folded or have no room
         self._first = 0  # index of the quantity whose group of tracks is at the top
-        self._worked: tuple[object, Balance | None] = (None, None)  # cached balance of a finished run
         self._means: tuple[object, RunReadings] = (None, NO_RUN)  # cached mean and maximum of a finished run
         self._span: float | None = LIVE_SPAN if view.playback is None else None  # None: the whole session
         self._held: float | None = None  # end of the window, while a cursor holds it
 
     def body(self) -> ComposeResult:
         yield HeadingLine(None)
-        yield BalanceLine(None)
         yield TrackChart(self.view, self._choose, self._hold, self.action_zoom)
 
     def state(self) -> object:
@@ -191,7 +172,6 @@ class TelemetryScreen(Frame):
         self.closed = len(names) - len(visible) or (len(tracks) - chart.open_tracks if chart.open_tracks else 0)
         folded = f"   {self.closed} folded: {self.key_of('telemetry.quantity')} opens the next" if self.closed else ""
         self.query_one(HeadingLine).show(Heading(start, end, self._state, self.view.run, hidden, folded))
-        self.query_one(BalanceLine).show(self._balance(gpus) if gpus else None)
 
     def _of_run(self, gpus: set[DeviceId | None]) -> RunReadings:
         """Return mean and maximum of the shown run after its end; none during a run, when the visible time counts."""
@@ -203,19 +183,6 @@ class TelemetryScreen(Frame):
             found = {gpu: during(self.model, run, gpu) for gpu in on}
             self._means = key, {gpu: both for gpu, both in found.items() if both is not None}
         return self._means[1]
-
-    def _balance(self, gpus: tuple[DeviceId, ...]) -> tuple[str, Balance] | None:
-        """Return the balance of several GPUs and its time: the shown run, or the last seconds of a run in progress."""
-        run, now = self.view.run, self.model.t
-        window = run.clean_window if run is not None else None
-        if run is None or window is None or run.finished is None or window[0] == window[1]:
-            since = max(run.started if run is not None and run.finished is None else 0.0, now - LATELY)
-            found = balance(self.model, gpus, since, now)
-            return ("now", found) if found is not None else None
-        if self._worked[0] != (key := (gpus, *window)):
-            self._worked = key, balance(self.model, gpus, *window)
-        found = self._worked[1]
-        return (f"in run {run.id}", found) if found is not None else None
 
     @property
     def _state(self) -> str:
