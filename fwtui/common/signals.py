@@ -39,34 +39,34 @@ def on_interrupt(handler: Callable[[int, FrameType | None], None] | signal.Handl
 
 
 class _HeldSignals:
-    """The nesting depth of hold_signals(), and the first signal that arrived inside it."""
+    """True inside hold_signals(), and the first signal that arrived there."""
 
-    depth = 0
+    active = False
     signum: int | None = None
 
 
 def stop(signum: int, frame: FrameType | None) -> None:
     """Raise Stopped: at once, or as soon as signals are no longer held back."""
-    if not _HeldSignals.depth:
+    if not _HeldSignals.active:
         raise Stopped(signum)
     _HeldSignals.signum = _HeldSignals.signum or signum
 
 
 @contextmanager
 def hold_signals() -> Iterator[None]:
-    """Let a short block finish before stop() raises.
+    """Let a short block finish before stop() raises; blocks are not nested.
 
     A signal mask would not help: whichever thread receives the signal, the handler runs in the main one.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    _HeldSignals.depth += 1
+    _HeldSignals.active = True
     try:
         yield
     finally:
-        _HeldSignals.depth -= 1
-        if not _HeldSignals.depth and _HeldSignals.signum is not None:
+        _HeldSignals.active = False
+        if _HeldSignals.signum is not None:
             signum, _HeldSignals.signum = _HeldSignals.signum, None
             raise Stopped(signum)
 

@@ -31,7 +31,7 @@ class SessionWriter:
 
     Every write is unbuffered, so accepted lines survive the death of this process; the end is also synced to disk. The
     first failure ends the session for good: a partly written line is cut off, `failure` states the reason, and `error` is
-    its cause. Only Stopped is raised; afterwards an unfinished line is completed before the next one.
+    its cause. Only Stopped is raised, after a whole line.
     """
 
     began = 0.0  # session time at time 0 of the file
@@ -47,8 +47,6 @@ class SessionWriter:
         with suppress(OSError):  # best effort: the file system may lack locks, or the file may be locked already
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._latest = t
-        self._rest = memoryview(b"")  # unwritten bytes of lines
-        self._size = self._lines = 0  # bytes and number of the unwritten lines
         self._append(header)
 
     def add(self, raw: bytes, t: float) -> None:
@@ -84,7 +82,6 @@ class SessionWriter:
         if self._descriptor is None:
             return
         latest = self._latest if t is None else max(t - self.began, self._latest)
-        self._finish()
         self._append(encode(End(t=latest, reason=reason, events=self.events, dropped=dropped)))
         self._sync()
         self._release()
@@ -96,26 +93,18 @@ class SessionWriter:
             self.path.unlink()
 
     def _append(self, data: bytes, lines: int = 1) -> None:
-        self._finish()
         if self._descriptor is None:
             return
-        self._size, self._lines = len(data), lines
-        self._rest = memoryview(data)
-        self._finish()
-
-    def _finish(self) -> None:
-        """Write the rest of the unfinished lines and count them; a signal may interrupt it."""
         try:
-            while self._rest and self._descriptor is not None:
-                with hold_signals():
-                    # a full disk accepts a part silently and reports the error on the next write
-                    written = os.write(self._descriptor, self._rest)
+            with hold_signals():
+                rest = memoryview(data)
+                while rest:  # a full disk accepts a part silently and reports the error on the next write
+                    written = os.write(self._descriptor, rest)
                     if not written:
                         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                    self._rest = self._rest[written:]
-                    if not self._rest:
-                        self.bytes += self._size
-                        self.events += self._lines
+                    rest = rest[written:]
+                self.bytes += len(data)
+                self.events += lines
         except OSError as error:
             self._fail(error)
 
@@ -127,7 +116,7 @@ class SessionWriter:
                 raise FileNotFoundError(errno.ENOENT, f"{sanitise(self.path.name)} was deleted")
             sync(self._descriptor)
         except OSError as error:
-            if error.errno != errno.EINVAL:  # a pipe or a device has nothing to sync
+            if error.errno != errno.EINVAL:  # a device has nothing to sync
                 self._fail(error)
 
     def _release(self) -> None:

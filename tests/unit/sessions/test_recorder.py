@@ -2,15 +2,20 @@
 
 import os
 import re
+import signal
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from processes import environment
 from session_lines import HEADER, done, notice, record, started
 
 from fwtui.common.errors import Refused
+from fwtui.common.signals import Stopped, on_signals, restore_handlers, stop
 from fwtui.sessions.reader import load
 from fwtui.sessions.recorder import Recorder, safe_slug
 from fwtui.stream import codec, events
@@ -100,6 +105,66 @@ class TestRecorder:
                 Recorder.at(tmp_path / name, HEADER)
         assert path.read_text() == "mine"
         assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_signal_inside_a_line_leaves_the_whole_line_and_a_true_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session, write = Recorder.at(tmp_path / "s", HEADER), os.write
+
+    def part(descriptor: int, data: memoryview) -> int:
+        signal.raise_signal(signal.SIGTERM)
+        return write(descriptor, data[:100])
+
+    long = notice(1, "z" * 1000)
+    with restore_handlers(), monkeypatch.context() as patch:
+        patch.setattr(os, "write", part)
+        on_signals(stop)
+        with pytest.raises(Stopped) as stopped:
+            session.write(long)
+    assert stopped.value.signum == signal.SIGTERM
+    session.write(notice(2))
+    session.close("signal")
+    loaded = load(session.path)
+    assert loaded.lines[1:-1] == [long, notice(2)] and loaded.closed and loaded.end == events.End(t=2, reason="signal", events=3)
+
+
+SIGNALLED_WHILE_WRITING = """
+import os, signal, sys
+from pathlib import Path
+from fwtui.common.signals import Stopped, on_signals, stop
+from fwtui.experiment.experiment import Experiment
+from fwtui.live.protocols import finish
+from fwtui.live.session import Live
+
+fsync, synced = os.fsync, []
+
+def signalled(descriptor):
+    synced.append(descriptor)
+    if len(synced) == 1:
+        signal.raise_signal(signal.SIGTERM)
+    fsync(descriptor)
+
+live = Live(telemetry_hz=0)
+on_signals(stop)
+try:
+    recorder = live.record(path=Path(sys.argv[1]))
+    live.start(live.settled(Experiment(kernel="scipy", n=16, repeats=2)))
+    os.fsync = signalled
+    finish(live)
+except Stopped:
+    print("stopped")
+finally:
+    live.close("signal")
+assert synced and recorder.failure is None
+"""
+
+
+def test_a_signal_while_a_runs_end_is_written_leaves_one_end(tmp_path: Path) -> None:
+    # in a process of its own: a signal to this one could end the whole suite
+    command = [sys.executable, "-c", SIGNALLED_WHILE_WRITING, str(tmp_path / "s")]
+    done = subprocess.run(command, env=environment(tmp_path), capture_output=True, timeout=120, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "stopped\n", "")
+    ends = [line.event for line in load(tmp_path / "s").lines if isinstance(line.event, events.RunDone)]
+    assert [end.outcome for end in ends] == ["done"]
 
 
 @pytest.mark.parametrize("text", ["", "-", "Ä/../b", "漢字", "\x1b[0m\0", "A b" * 60, "İ\u2028ﬁ", "../.."])

@@ -278,7 +278,6 @@ class TestStopping:
             pytest.param("--help", ">/dev/full", 1, FULL, marks=pytest.mark.slow),
             pytest.param("nonsense", "2>/dev/full", 2, "", marks=pytest.mark.slow),
             ("solve towns.csv", "2>/dev/full", 0, ""),
-            ("replay -", "<&-", 2, "its first line is not a complete header; `fwtui list` shows the sessions here\n"),
             pytest.param("solve towns.csv", "| true", 0, "", marks=pytest.mark.slow),
         ],
     )
