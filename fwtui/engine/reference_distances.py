@@ -22,13 +22,33 @@ def distances_from(matrix: np.ndarray, sources: np.ndarray, potentials: np.ndarr
 
 
 def unreachable_pairs(matrix: np.ndarray, no_edge: float) -> int:
-    """Count ordered pairs i != j without a path: strongly connected components, then reachability among them."""
-    n = len(matrix)
-    component, count = _components(matrix, float(no_edge))
-    if count == 1:
+    """Count ordered pairs i != j without a path, by Warshall's algorithm on the strongly connected components."""
+    if _reaches_all(matrix, no_edge) and _reaches_all(matrix.T, no_edge):
         return 0
-    members = np.argsort(component, kind="stable")  # NumPy's, as numba takes a second to compile its own
-    return n * n - int(_reachable(matrix, float(no_edge), component, members, count))
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    rows, columns = np.nonzero(matrix != no_edge)
+    arcs = csr_array((np.ones(len(rows), np.bool_), (rows, columns)), shape=matrix.shape)
+    count, component = connected_components(arcs, connection="strong")
+    joined = np.zeros((count, -(-count // 64) * 64), np.bool_)
+    joined[component[rows], component[columns]] = True
+    reach = np.packbits(joined, axis=1, bitorder="little").view(np.uint64)
+    _close(reach)
+    sizes = np.bincount(component)
+    reached = np.unpackbits(reach.view(np.uint8), axis=1, count=count, bitorder="little")
+    return len(matrix) ** 2 - int(sizes @ (reached @ sizes))
+
+
+def _reaches_all(matrix: np.ndarray, no_edge: float) -> bool:
+    seen = np.zeros(len(matrix), np.bool_)
+    seen[0] = True
+    waiting = [0]
+    while waiting and not seen.all():
+        found = (matrix[waiting.pop()] != no_edge) & ~seen
+        seen |= found
+        waiting += np.flatnonzero(found).tolist()
+    return bool(seen.all())
 
 
 @entry
@@ -66,80 +86,12 @@ def _search_from(s, matrix, sources, potentials, no_edge, result):
 
 
 @njit(cache=True)
-def _components(matrix, no_edge):
-    """Find strongly connected components (Tarjan's algorithm without recursion); successor components have smaller numbers."""
-    n = matrix.shape[0]
-    order = np.full(n, -1, dtype=np.int64)
-    lowest = np.zeros(n, dtype=np.int64)
-    component = np.full(n, -1, dtype=np.int64)
-    cursor = np.zeros(n, dtype=np.int64)
-    path = np.empty(n, dtype=np.int64)  # the current path of the depth-first search
-    waiting = np.empty(n, dtype=np.int64)  # visited, not yet in a component
-    visited = waiting_size = count = 0
-    for root in range(n):
-        if order[root] >= 0:
-            continue
-        depth = 0
-        path[0] = root
-        while depth >= 0:
-            v = path[depth]
-            if cursor[v] == 0 and order[v] < 0:
-                order[v] = lowest[v] = visited
-                visited += 1
-                waiting[waiting_size] = v
-                waiting_size += 1
-            while cursor[v] < n:
-                w = cursor[v]
-                cursor[v] += 1
-                if matrix[v, w] == no_edge or w == v:
-                    continue
-                if order[w] < 0:
-                    depth += 1
-                    path[depth] = w
-                    break
-                if component[w] < 0:
-                    lowest[v] = min(lowest[v], order[w])
-            else:
-                if lowest[v] == order[v]:
-                    while True:
-                        waiting_size -= 1
-                        w = waiting[waiting_size]
-                        component[w] = count
-                        if w == v:
-                            break
-                    count += 1
-                depth -= 1
-                if depth >= 0:
-                    lowest[path[depth]] = min(lowest[path[depth]], lowest[v])
-    return component, count
-
-
-@njit(cache=True)
-def _reachable(matrix, no_edge, component, members, count):
-    """Count ordered pairs with a path, i = j included, with bit sets, in an order in which successors come first."""
-    n = matrix.shape[0]
-    width = (count + 63) // 64
-    reach = np.zeros((count, width), dtype=np.uint64)
-    size = np.zeros(count, dtype=np.int64)
-    for v in range(n):
-        size[component[v]] += 1
-    pairs = 0
-    first = 0
-    for c in range(count):
-        successor = np.zeros(c + 1, dtype=np.bool_)
-        for v in members[first : first + size[c]]:
-            for w in range(n):
-                if matrix[v, w] != no_edge:
-                    successor[component[w]] = True
-        first += size[c]
-        reach[c, c // 64] |= np.uint64(1) << np.uint64(c % 64)
-        for s in range(c - 1, -1, -1):  # nearest first: components reached through it need not be visited again
-            if successor[s] and not (reach[c, s // 64] >> np.uint64(s % 64)) & np.uint64(1):
-                for word in range(s // 64 + 1):
-                    reach[c, word] |= reach[s, word]
-        reached = 0
-        for s in range(c + 1):
-            if (reach[c, s // 64] >> np.uint64(s % 64)) & np.uint64(1):
-                reached += size[s]
-        pairs += size[c] * reached
-    return pairs
+def _close(reach):
+    """Add the paths through each component k, the bits of row k, to each row with bit k."""
+    for k in range(len(reach)):
+        through = reach[k]
+        for i in range(len(reach)):
+            row = reach[i]
+            if i != k and (row[k // 64] >> np.uint64(k % 64)) & np.uint64(1):
+                for word in range(len(row)):
+                    row[word] |= through[word]
