@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter
-from pathlib import Path
 from typing import ClassVar
 
 from rich.text import Text
@@ -31,17 +30,14 @@ from fwtui.sessions.library import (
     ordered,
     some,
 )
-from fwtui.stream.model import Model
 from fwtui.tui.actions import bound, first_reason, look, require
 from fwtui.tui.background import in_background
-from fwtui.tui.compare.screen import read
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import ConfirmScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.loaded_recording import SessionWanted
 from fwtui.tui.frame.places import COMPARE
 from fwtui.tui.frame.view import View
-from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets.run_table import TextTable, room_beside
 from fwtui.tui.widgets.text_panel import STRONG, TextPanel, hanging_indent, line, whole_clauses
 
@@ -147,9 +143,6 @@ class SessionsScreen(Frame):
     SessionsScreen.-none #none { display: block; }
     SessionsScreen.-none SessionsTable, SessionsScreen.-none Details { display: none; }
     SessionsScreen Details { margin-top: 1; max-height: 8; }
-    SessionsScreen RunPanel { display: none; height: 1fr; padding: 0; margin-top: 1; }
-    SessionsScreen.-preview RunPanel { display: block; }
-    SessionsScreen.-preview SessionsTable { height: auto; max-height: 50%; }
     SessionsScreen.-short Details { margin-top: 0; max-height: 4; }
     SessionsScreen.-flat Details { display: none; }
     """
@@ -177,8 +170,6 @@ class SessionsScreen(Frame):
         self._order = "date"
         self._query = ""
         self._looks = 0  # number of searches of the folders
-        self._previewed_path: Path | None = None  # the session whose last run is shown or being read
-        self._reading = False
 
     def body(self) -> ComposeResult:
         with Vertical(id="library"):
@@ -186,7 +177,6 @@ class SessionsScreen(Frame):
             yield SessionsTable()
             yield Static(id="none", markup=False)
             yield Details(None)
-            yield RunPanel()
 
     def on_screen_resume(self, event: ScreenResume) -> None:
         self.read()
@@ -223,34 +213,7 @@ class SessionsScreen(Frame):
         if not subject:
             self.query_one("#none", Static).update(Content(self._advice()))
         self.query_one(SessionsTable).show(subject, self._order, self.app.size.width - 2)
-        self._tell()
-
-    def _tell(self) -> None:
-        """Show the marked session and, if there is room, its last run once it has been read."""
-        marked = self.marked
-        self.query_one(Details).show(marked)
-        roomy = marked is not None and marked.runs > 0 and (self.has_class("-tall") or self.has_class("-high"))
-        if not roomy or marked is None:
-            self.remove_class("-preview")
-            self._previewed_path = None
-        elif marked.path != self._previewed_path and not self._reading:
-            self._previewed_path, work = marked.path, partial(read, str(marked.path))
-            if getattr(self.app, "still", False):
-                self._tell_run(work())
-            else:
-                self._reading = True
-                in_background(self, work, self._tell_run, "reader")
-
-    def _tell_run(self, found: tuple[str, Model | str]) -> None:
-        self._reading = False
-        model, marked = found[1], self.marked
-        if marked is not None and marked.path != self._previewed_path:  # the cursor has moved
-            self._tell()
-        elif isinstance(model, Model) and model.run is not None:
-            self.query_one(RunPanel).show(model, model.run, model.first_run_of(model.run), ())
-            self.add_class("-preview")
-        else:
-            self.remove_class("-preview")
+        self.query_one(Details).show(self.marked)
 
     def _advice(self) -> str:
         if self._entries is None:
@@ -262,7 +225,7 @@ class SessionsScreen(Frame):
         return f"There are no sessions yet.\n{run} goes to Run. Runs are saved automatically and listed here."
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
-        self._tell()
+        self.query_one(Details).show(self.marked)
         self._refresh_keys()
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
