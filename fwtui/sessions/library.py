@@ -18,12 +18,10 @@ from fwtui.sessions.reader import Condition, SessionFile, TooNew, open_session
 from fwtui.sessions.recorder import in_use, safe_slug
 from fwtui.stream.codec import Line
 from fwtui.stream.events import Device, Header, Planned, RunDone, RunStarted, Verdict
-from fwtui.stream.model import MAX_RUNS, Model
-from fwtui.stream.run import Run
+from fwtui.stream.model import Model
 
 _MAX_NAMED = 12
 _KEPT_OFFERED = 5
-_RUNS_HELD = 128  # runs in memory while a session is summarised; events of an ended run may follow
 _FOLDED = (Device, RunStarted, Planned, Verdict, RunDone)  # the events that the model of a summary needs
 LADDER = "h200-ladder-n4096.fwt.jsonl.gz"
 SHIPPED, OWN = "shipped", "own"  # or AUTOSAVED
@@ -199,46 +197,21 @@ def files_by_origin() -> list[tuple[Path, str]]:
     return [(path, origin) for path, origin in there if origin != AUTOSAVED or not in_use(path)]
 
 
-def summarise(session: SessionFile, at_once: int = _RUNS_HELD, most: int = MAX_RUNS) -> SessionSummary:
-    """Read all of an open session in little memory: at most `at_once` runs at once and `most` runs in all."""
-    model, tally = Model(live=True), _Tally()
+def summarise(session: SessionFile) -> SessionSummary:
+    """Read all of an open session; only the events that the summary needs stay in memory."""
+    model = Model(live=True)
     for event in (line.event for line in session.lines() if isinstance(line.event, _FOLDED)):
-        if isinstance(event, RunStarted) and event.run not in model.runs:
-            if len(tally.runs) + len(model.runs) >= most:
-                continue
-            if len(model.runs) >= at_once:
-                earlier = [number for number in model.runs if number != model.current][: at_once // 2]
-                tally.add(map(model.runs.pop, earlier))
         model.apply(event)
-    tally.add(model.runs.values())
+    runs = model.runs.values()
     return SessionSummary(
         header=session.header,
         condition=session.condition,
-        runs=len(tally.runs),
-        kernels=tuple(tally.kernels),
-        sizes=tuple(tally.sizes),
-        best_rate=tally.best_rate,
+        runs=len(runs),
+        kernels=tuple(dict.fromkeys(run.experiment.kernel for run in runs)),
+        sizes=tuple(dict.fromkeys(run.n for run in runs if run.padded)),
+        best_rate=max((run.rate for run in runs if run.verified and run.rate), default=None),
         gpu=next((device.name for device in [*model.devices.values()][::-1] if device.name), ""),
     )
-
-
-class _Tally:
-    """The counts for the summary of runs without details."""
-
-    def __init__(self) -> None:
-        self.runs: set[int] = set()  # run numbers
-        self.kernels: dict[str, None] = {}  # kernel ids in order of appearance
-        self.sizes: dict[int, None] = {}
-        self.best_rate: float | None = None
-
-    def add(self, runs: Iterable[Run]) -> None:
-        for run in runs:
-            self.runs.add(run.id)
-            self.kernels[run.experiment.kernel] = None
-            if run.padded:
-                self.sizes[run.n] = None
-            if run.verified and run.rate:
-                self.best_rate = max(self.best_rate or 0.0, run.rate)
 
 
 def _entry(path: Path, origin: str, cache: EntryCache) -> LibraryEntry:

@@ -15,7 +15,6 @@ from fwtui.sessions import folders, library
 from fwtui.sessions.library import summarise
 from fwtui.sessions.reader import open_session
 from fwtui.stream import codec, events
-from fwtui.stream.model import Model
 
 
 @pytest.fixture
@@ -30,28 +29,17 @@ def shelves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -
 
 
 class TestSummary:
-    @pytest.mark.parametrize("most", [20, 10_000])
-    def test_a_long_session_is_held_in_parts(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-        held: list[int] = []
-        apply = Model.apply
-        monkeypatch.setattr(Model, "apply", lambda model, event: [apply(model, event), held.append(len(model.runs))][0])
+    def test_kernels_and_sizes_are_in_order_of_appearance(self, tmp_path: Path) -> None:
         lines = list[codec.Line]()
         for run in range(1, 51):
             lines += [started(run, run, "naive" if run != 7 else "blocked"), planned(run, run, 100 if run < 30 else 200)]
             lines += [done(run, run, 0.25 if run == 2 else 0.5)]
             if run > 3:
                 lines += [verdict(run, run - 3)]  # of one before the latest
-        with open_session(record(tmp_path / "s", *lines)) as session:
-            summary = summarise(session, at_once=8, most=most)
-        assert (summary.runs, summary.kernels, max(held)) == (min(most, 50), ("naive", "blocked"), 8)
-        assert (summary.sizes, summary.best_rate) == (((100,), 4e6) if most == 20 else ((100, 200), 1.6e7))
-
-    @pytest.mark.parametrize(
-        "numbers", [[*range(20)] * 2, [*range(8), 3, *range(8, 20)], [n for m in range(1, 20) for n in (m, 0)]]
-    )
-    def test_a_number_that_comes_again_counts_once(self, tmp_path: Path, numbers: list[int]) -> None:
-        with open_session(record(tmp_path / "s", *(started(t, run) for t, run in enumerate(numbers, 1)))) as session:
-            assert summarise(session, at_once=8).runs == 20
+        with open_session(record(tmp_path / "s", *lines, started(51, 50))) as session:
+            summary = summarise(session)
+        assert (summary.runs, summary.kernels, summary.sizes) == (50, ("naive", "blocked"), (100, 200))
+        assert summary.best_rate == 1.6e7
 
     @pytest.mark.parametrize(
         ("verdicts", "median", "best"),
