@@ -49,8 +49,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--kernel", default="", metavar="ID", help="kernel id from `fwtui kernels` (default: the fastest)")
     parser.add_argument("--device", default="", metavar="DEVICE", help="cpu or a CUDA device index (default: the faster one)")
-    devices = "devices that share the matrix, one process each: GPUs like 0,1, all for all GPUs, or cpu,cpu"
-    parser.add_argument("--devices", default="", metavar="LIST", help=devices)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -63,8 +61,8 @@ def execute(args: argparse.Namespace) -> int:
         option = "--sources" if args.sources else "--targets"
         if not args.out:
             raise Refused(f"{option} needs an output file; pass -o OUT too")
-        if args.source or args.pairs or args.summary or args.devices:
-            raise Refused(f"{option} cannot be combined with --pairs, --from, --summary or --devices; omit these")
+        if args.source or args.pairs or args.summary:
+            raise Refused(f"{option} cannot be combined with --pairs, --from or --summary; omit these")
         if args.targets and args.paths:
             raise Refused("--paths needs complete rows; omit --targets, or pass --pairs FILE instead of both")
     if (args.graph, args.pairs, args.sources, args.targets).count(STDIN) > 1:

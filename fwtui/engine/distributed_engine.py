@@ -72,7 +72,6 @@ class RankState:
     timed: TimedRun
     parts: list[PhaseStretch]
     timed_parts: PhaseRun
-    mapped: np.ndarray
 
     def __init__(self, channel: Channel, engine: Engine, link: RankLink):
         self.channel, self.engine, self.link = channel, engine, link
@@ -87,11 +86,6 @@ class RankState:
     def load(self, rows: np.ndarray) -> None:
         """Load this rank's rows of the matrix."""
         self.program.load(rows, self.buffers, self.engine.stream)
-
-    def result(self) -> np.ndarray:
-        """Return this rank's rows of the result, possibly in the program's own memory."""
-        fetch = self.program.result if self.program.home == "host" else self.program.unload
-        return fetch(self.buffers, self.engine.stream)
 
     def scattered(self, matrix: Any) -> np.ndarray:
         """Return this rank's rows of a matrix that rank 0 has or generates by rows; None in the other ranks."""
@@ -190,22 +184,6 @@ class Load(Order[None]):
         work.load(work.scattered(None))
 
 
-class LoadMapped(Order[None]):
-    """An order to load a matrix from a file that all ranks map into memory; the result overwrites it."""
-
-    path: str
-
-    def execute(self, work: RankState) -> None:
-        shape = work.program.shape
-        work.mapped = np.memmap(self.path, shape.dtype, "r+", shape=(shape.n, shape.n))
-        work.load(RankRows(shape, work.rank).taken_from(work.mapped))
-
-
-class UnloadMapped(Order[None]):
-    def execute(self, work: RankState) -> None:
-        RankRows(work.program.shape, work.rank).put(work.result(), work.mapped)
-
-
 class Restore(Order[None]):
     def execute(self, work: RankState) -> None:
         work.program.restore(work.buffers, work.engine.stream)
@@ -300,7 +278,7 @@ class RunPhases(Order["list[float]"]):
 
 
 ORDERS = (
-    EndOrder | FreeBytes | Synchronize | Build | Allocate | Free | Load | LoadMapped | UnloadMapped | Restore | Unload
+    EndOrder | FreeBytes | Synchronize | Build | Allocate | Free | Load | Restore | Unload
     | Compile | WarmUp | PrepareTimed | RunTimed | PreparePhases | RunPhases
 )  # fmt: skip
 

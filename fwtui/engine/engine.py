@@ -71,7 +71,6 @@ class Engine(Protocol):
     name: str = ""  # name of the GPU
     fill: Fill | None = None  # a faster way to generate large graphs, if available
     ranks: tuple[RankOf, ...] = ()  # the processes that share a matrix, if there are several
-    elsewhere: bool = False  # True if its programs are compiled and run only in other processes
 
     def activate(self) -> None:
         """Make its device current in this process."""

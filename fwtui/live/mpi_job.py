@@ -9,7 +9,6 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
-from queue import SimpleQueue
 
 from fwtui.common.child_process import module_command
 from fwtui.common.errors import Corrupt
@@ -23,7 +22,6 @@ MODULE = "fwtui.measure.rank_main"
 # the ranks' devices, the heartbeat timeout in seconds, the session's start in monotonic seconds, and environment variables
 StartJob = Callable[[str, float, float, Mapping[str, str]], EventChild]
 _EVENT = b'{"kind":'
-_REPLIES = b'[{"value":'
 _ROLL = re.compile(rb"ranks( \d+)+")  # fwtui.measure.rank_main
 _MAX_OUTPUT = 64 * 1024
 _CLEANS_UP = 0.5  # seconds in which mpiexec removes its temporary files
@@ -58,7 +56,6 @@ class MpiJob(EventChild):
         launcher = launcher or mpiexec()
         self._output = bytearray()  # mpiexec's own output
         self.pids: tuple[int, ...] = ()  # process ids of the ranks
-        self.replies: SimpleQueue[bytes] = SimpleQueue()  # to orders
         # mpiexec kills all ranks when one has died, and may then name another one
         self._first_end, self._first = ExitWatcher(len(self.places)), None
         job = module_command(module, "--devices", devices, "--timeout", repr(timeout), "--origin", repr(origin))
@@ -137,8 +134,6 @@ class MpiJob(EventChild):
                 self.lines.append(Line(raw, decode(raw)))
             except Corrupt as damage:
                 self.lines.append(damage)
-        elif raw.startswith(_REPLIES):
-            self.replies.put(raw)
         elif _ROLL.fullmatch(raw) and not self.pids:
             self._first_end.watch()  # before another process can decide whom to kill
             self.pids = tuple(map(int, raw.split()[1:]))

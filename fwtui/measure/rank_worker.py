@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
-import msgspec
 from msgspec.structs import replace
 
 from fwtui.common.child_protocol import traceback_end
 from fwtui.common.cores import usable_cores
 from fwtui.common.errors import NoGpu
-from fwtui.engine.distributed_engine import EndOrder, RankState, RankZeroEngine, decode_order, encode_order, run_order_loop
+from fwtui.engine.distributed_engine import EndOrder, RankState, RankZeroEngine, encode_order, run_order_loop
 from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for
 from fwtui.engine.links import Channel, MpiLink, NcclLink, RankLink, gather_values, receive_message
@@ -53,18 +52,6 @@ class RankWorker(Worker):
         self.run, self._serving = request.run if isinstance(request, requests.RunRequest) else None, True
         super().serve(request)
         self.run, self._serving = None, False
-
-    def _execute(self, order: requests.RankOrder) -> None:
-        assert self.engine is not None
-        self._serving = True
-        try:
-            replies = self.engine.replies_to(decode_order(order.order))
-        except BaseException as error:
-            code, sentence, _ = self._diagnosis(error)
-            self.emit(events.Fault(t=self.now(), source="worker", code=code, message=sentence, stderr=traceback_end()))
-            self._leave()
-        self._serving = False
-        self.write(msgspec.json.encode(replies) + b"\n")
 
     def _hang_up(self) -> None:
         if self._serving:

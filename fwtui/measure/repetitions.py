@@ -51,7 +51,7 @@ class Repetitions:
     def _on_this_cpu(self) -> bool:
         """Return True if this process computes the whole run on the CPU."""
         engine = self.context.engine
-        return engine.target.backend == "cpu" and not engine.ranks and not engine.elsewhere
+        return engine.target.backend == "cpu" and not engine.ranks
 
     def load(self, matrix: Any) -> None:
         """Load the graph for restore(); the copy is reported separately from reordering."""

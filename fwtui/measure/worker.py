@@ -40,9 +40,7 @@ class Worker:
         self._descriptor = descriptor
         self._origin = origin
         self._lines = lines
-        self._requests: queue.SimpleQueue[requests.Work | requests.PrepareRequest | requests.RankOrder | None] = (
-            queue.SimpleQueue()
-        )
+        self._requests: queue.SimpleQueue[requests.Work | requests.PrepareRequest | None] = queue.SimpleQueue()
         self._cancelled: set[int] = set()
         self._opened: set[DeviceId] = set()
         self._runner = runner
@@ -73,9 +71,6 @@ class Worker:
                     self._measuring()
                     self._engine(DeviceId(request.backend, request.gpu))
                 continue
-            if isinstance(request, requests.RankOrder):
-                self._execute(request)
-                continue
             try:
                 self.serve(request)
             except BaseException as error:
@@ -93,10 +88,6 @@ class Worker:
                     self.emit(requests.last_word(request, self.now(), "failed", sentence))
                 if process_lost:
                     self._leave()
-
-    def _execute(self, order: requests.RankOrder) -> None:
-        """Execute an order to all ranks; only a job of ranks receives orders."""
-        raise NotImplementedError
 
     def serve(self, request: requests.Work) -> None:
         """Execute one request. Raises errors for diagnose()."""

@@ -59,7 +59,6 @@ class Call:
     predecessors: bool = False
     kernel: str = AUTO.id
     device: str | int | None = None
-    devices: str | None = None
     keep_on_device: bool = False  # leave the distances of a graph in host memory on the GPU
     report_progress: Callable[[float], None] = lambda share: None
     clock: Clock = field(default_factory=Clock)
@@ -78,4 +77,4 @@ class Call:
     @property
     def is_free(self) -> bool:
         """Return whether the call uses no option that only kernels support."""
-        return self.named is self.device is self.devices is None and not self.keep_on_device
+        return self.named is self.device is None and not self.keep_on_device

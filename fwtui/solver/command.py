@@ -66,7 +66,6 @@ def carry_out(request: argparse.Namespace, begun: float) -> None:
             predecessors=request.paths and bool(request.out) and pairs is None,
             kernel=request.kernel or AUTO.id,
             device=request.device or None,
-            devices=request.devices or None,
             report_progress=progress.report,
             clock=clock,
         )
@@ -78,9 +77,8 @@ def carry_out(request: argparse.Namespace, begun: float) -> None:
             clock.lap("write")
     output.print_answer(request, graph, result, pairs, clock.seconds)
     stats = result.stats
-    ranks = f" over {units.counted(len(stats.devices), 'rank')}" if stats.devices else ""
     reason = f"; {stats.reason}" if stats.reason else ""
-    way = f"{stats.kernel}{f' (tile {stats.tile})' if stats.tile else ''}{ranks}, {stats.dtype}, {stats.proof}{reason}"
+    way = f"{stats.kernel}{f' (tile {stats.tile})' if stats.tile else ''}, {stats.dtype}, {stats.proof}{reason}"
     report(f"{graph.name}: {units.vertices(graph.n)}, {units.counted(stats.edges, 'edge')}; {way}")
     if graph.notes:
         report(f"{graph.name}: {'; '.join(graph.notes)}")

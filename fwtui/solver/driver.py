@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import excerpt
 from fwtui.engine.engine import Engine
 from fwtui.experiment.device import DeviceId
 from fwtui.graphs.adjacency import DeviceArray, GivenGraph
@@ -26,11 +25,6 @@ def answer(graph: GivenGraph | DeviceArray, call: Call | None = None, engine: En
     call.clock.lap("prepare")
     if engine is not None:
         chosen = nullcontext(engine)
-    elif call.devices is not None:
-        _check_devices(graph, call)
-        from fwtui.solver.mpi_engine import job_engine
-
-        chosen = job_engine(call.devices)
     elif call.named is not None and call.named.backend != "cuda":
         _check_cpu_kernel(graph, call)
         chosen = nullcontext(engine_choice.CPU)
@@ -63,16 +57,6 @@ def answer(graph: GivenGraph | DeviceArray, call: Call | None = None, engine: En
                 raise
             raise Refused("the GPU's memory is exhausted; end other programs on the GPU, or choose a smaller graph") from None
         raise Refused(f"some distances overflow {call.dtype}; pass a wider dtype, or omit dtype")
-
-
-def _check_devices(graph: GivenGraph | DeviceArray, call: Call) -> None:
-    """Raise Refused if several devices cannot solve the graph."""
-    devices = excerpt(str(call.devices))
-    if not isinstance(graph, GivenGraph):
-        what = "need a graph in host memory, but the array is on a GPU; copy it to the host, or omit devices"
-        raise Refused(f"devices {devices} {what}")
-    if call.device is not None:
-        raise Refused(f"devices {devices} and device {excerpt(str(call.device))} cannot be combined; pass only one")
 
 
 def _check_cpu_kernel(graph: GivenGraph | DeviceArray, call: Call) -> None:

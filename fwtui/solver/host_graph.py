@@ -49,7 +49,7 @@ class HostGraph:
     def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
         """Load the graph into a program."""
         graph, stream = self.origin.adjacency, self.engine.stream
-        if self.engine.ranks and not self.engine.elsewhere:  # block by block, so that no rank needs the whole matrix
+        if self.engine.ranks:  # block by block, so that no rank needs the whole matrix
             blocks_of_rows: Any = RowBlocks(graph, program.shape.dtype)
             program.load(blocks_of_rows, buffers, stream)
             clock.lap("copy in")

@@ -44,9 +44,7 @@ def suited(named_kernel: Kernel | None, n: int, dtype: str, nonnegative: bool, e
     """Return the requested kernel, or the fastest that accepts the size, and its shape. Raises Refused if none does."""
     if named_kernel is not None and engine.ranks and not (named_kernel.ranked and named_kernel.backend == engine.target.backend):
         other = next(_preferred(n, dtype, nonnegative, engine)).id
-        raise Refused(
-            f"kernel {named_kernel.id} does not run on these devices; choose {other}, or omit the kernel or the devices"
-        )
+        raise Refused(f"kernel {named_kernel.id} does not run on these devices; choose {other}, or omit the kernel")
     if named_kernel is not None and named_kernel.ordered is not None and engine is CPU and threads_lost():
         raise Refused(
             f"kernel {named_kernel.id} needs numba's threads, which do not work in a process forked after they started; "

@@ -42,9 +42,7 @@ def solve_in(graph: HostGraph | DeviceGraph, choice: Choice, call: Call) -> Resu
     """
     engine, facts, origin, clock, dtype = graph.engine, graph.facts, graph.origin, call.clock, choice.dtype
     kernel, shape, reason = choose_kernel(origin, facts, call, dtype, engine, graph.to_host)
-    if engine.elsewhere:
-        clock.lap("set-up")
-    with compiled(engine.target.backend) if kernel.compiles and not engine.elsewhere else nullcontext():
+    with compiled(engine.target.backend) if kernel.compiles else nullcontext():
         program, plan, buffers = ready_program(kernel, shape, engine, clock)
         weights = program.weights(buffers) if call.predecessors else None
         if weights is not None:

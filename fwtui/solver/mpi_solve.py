@@ -12,6 +12,7 @@ import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.streams import report
+from fwtui.common.text import excerpt
 from fwtui.engine.distributed_engine import EndOrder, Order, RankState, RankZeroEngine, encode_order, run_order_loop
 from fwtui.engine.engine import Engine
 from fwtui.engine.links import Channel, RankLink, unlink_shared_memory
@@ -25,20 +26,16 @@ from fwtui.solver.driver import answer
 from fwtui.solver.result import Result
 from fwtui.stream.requests import Reply
 
-ALLOWED = (None, "cpu", "all")  # devices of an MPI program
-
 
 def solve_mpi(read: Callable[[], GivenGraph], comm: Any, call: Call) -> Result:
     """Solve as a rank of an MPI program. Rank 0 reads the graph and returns all rows, the other ranks none.
 
     If rank 0 raises Refused, all raise it.
     """
-    named, devices = call.named, call.devices
-    if devices not in ALLOWED:
-        raise Refused(
-            f"devices {devices!r} cannot be combined with comm=, whose ranks exist already; pass 'cpu' or 'all', or omit devices"
-        )
-    member = _member(comm, devices == "cpu" or (named is not None and named.backend == "cpu"), devices is None and named is None)
+    named, device = call.named, call.device
+    if device not in (None, "cpu"):
+        raise Refused(f"device {excerpt(str(device))} and comm= cannot be combined; pass cpu, or omit it for a GPU in each rank")
+    member = _member(comm, device == "cpu" or (named is not None and named.backend == "cpu"), named is None)
     work = RankState(member.channel, member.engine, member.link)
     outcome: Result | Exception | None = None
     with member.threads():

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import excerpt, quoted
+from fwtui.common.text import quoted
 from fwtui.common.units import counted
 from fwtui.graphs.adjacency import Adjacency, DeviceArray, GivenGraph, merge_parallel
 from fwtui.graphs.columns import WeightChoice
@@ -32,7 +32,6 @@ def solve(
     predecessors: bool = False,
     kernel: str = "auto",
     device: str | int | None = None,
-    devices: str | Sequence[str | int] | None = None,
     comm: Any = None,
     sources: Sequence[Hashable] | None = None,
     targets: Sequence[Hashable] | None = None,
@@ -60,12 +59,8 @@ def solve(
 
     `keep="device"` leaves the distances and predecessors on the GPU, as arrays with `__cuda_array_interface__`.
 
-    `devices` distributes one matrix over several devices of this machine: GPUs such as "0,1", "all" for all GPUs, or "cpu,cpu"
-    for two processes on the CPU. They run as a separate job, which ends with the call. The distances return to this process,
-    which computes the predecessors. `devices` needs mpi4py and mpiexec.
-
     In an MPI program all ranks call `solve` with the same arguments and `comm`, such as mpi4py's COMM_WORLD; only rank 0 passes
-    the graph. Each rank uses one GPU of its machine, or the CPU if there is no GPU or `devices` is "cpu". Rank 0 returns all
+    the graph. Each rank uses one GPU of its machine, or the CPU if there is no GPU or `device` is "cpu". Rank 0 returns all
     rows, the other ranks none. If rank 0 raises Refused, all ranks do. If a rank fails, the program aborts with its number.
 
     Unlike SciPy, a zero in a dense array is an edge of weight 0, a negative self-loop is a negative cycle, and distances are
@@ -74,17 +69,17 @@ def solve(
     """
     resident = hasattr(graph, "__cuda_array_interface__")
     in_device_memory = isinstance(keep, str) and keep == "device"
-    call = Call(_dtype_name(dtype), predecessors, kernel, device, _devices_text(devices), in_device_memory)
+    call = Call(_dtype_name(dtype), predecessors, kernel, device, in_device_memory)
     if keep is not None and not in_device_memory:
         raise Refused(f"keep is {quoted(str(keep))}; pass 'device', or omit it for distances on the host")
     if not isinstance(weight, Hashable):
         raise Refused(f"weight is {quoted(str(weight))}, not a name; pass one, or None if each edge counts 1")
-    if keep and (sources is not None or targets is not None or comm is not None or devices is not None):
-        raise Refused("keep='device' cannot be combined with sources, targets, comm or devices; omit keep, or these")
+    if keep and (sources is not None or targets is not None or comm is not None):
+        raise Refused("keep='device' cannot be combined with sources, targets or comm; omit keep, or these")
     if sources is not None or targets is not None:
         ends = "targets" if sources is None else "sources"
-        if comm is not None or devices is not None:
-            raise Refused(f"distances of some {ends} are computed by one process; omit {ends}, or comm and devices")
+        if comm is not None:
+            raise Refused(f"distances of some {ends} are computed by one process; omit {ends}, or comm")
         if resident:
             raise Refused(f"{ends} need a graph in host memory; omit {ends}, or copy the array to the host")
         if targets is not None and predecessors:
@@ -92,8 +87,6 @@ def solve(
     if comm is not None:
         if not hasattr(comm, "Get_attr"):
             raise Refused(f"comm is {quoted(str(comm))}, not a communicator; pass one such as mpi4py.MPI.COMM_WORLD")
-        if device is not None:
-            raise Refused(f"device {excerpt(str(device))} and comm= cannot be combined; pass only one")
         from fwtui.solver.mpi_solve import solve_mpi
 
         def read() -> GivenGraph:
@@ -116,7 +109,7 @@ def solve_one(
 ) -> Result:
     """Return these rows and columns of distances, in their order; None means all, and is required for an array on a GPU.
 
-    If the call names a dtype, a kernel or devices, a kernel computes all distances. Otherwise the method with the least
+    If the call names a dtype, a kernel or a device, a kernel computes all distances. Otherwise the method with the least
     estimated time does: searches, an elimination, or a kernel. Raises Refused, Failed, and SciPy's NegativeCycleError.
     """
     if rows is None and columns is None and isinstance(graph, GivenGraph) and not call.keep_on_device:
@@ -146,11 +139,6 @@ def solve_one(
 def _dtype_name(dtype: Any) -> str | None:
     """Return the name of a data type: of a text, a NumPy type, or one of its scalar classes."""
     return None if dtype is None else np.dtype(dtype).name if isinstance(dtype, (np.dtype, type)) else str(dtype)
-
-
-def _devices_text(devices: Any) -> str | None:
-    """Return devices as one text; a list of them is joined by commas."""
-    return ",".join(map(str, devices)) if isinstance(devices, (list, tuple)) else None if devices is None else str(devices)
 
 
 def _numbers(what: str, ends: Sequence[Hashable], vertices: Vertices) -> np.ndarray:

@@ -54,21 +54,15 @@ class PrepareRequest(Struct, frozen=True, tag="prepare", tag_field="ask"):
     gpu: GpuIndex = 0
 
 
-class RankOrder(Struct, frozen=True, tag="order", tag_field="ask"):
-    """Execute an order (of fwtui.engine.distributed_engine, as bytes) on all ranks of a job."""
-
-    order: bytes
-
-
 class Reply(Struct, frozen=True):
-    """The reply of one rank to an order, or the reason for a rejection; a list of all ranks' replies answers a RankOrder."""
+    """The reply of one rank to an order (of fwtui.engine.distributed_engine), or the reason for a rejection."""
 
     value: Any = None
     refusal: str = ""
 
 
 Work = RunRequest | ProbeRequest
-Request = Work | CancelRequest | PrepareRequest | RankOrder
+Request = Work | CancelRequest | PrepareRequest
 
 
 def last_word(request: Work, t: float, outcome: str, why: str) -> Event:
@@ -83,10 +77,6 @@ def last_word(request: Work, t: float, outcome: str, why: str) -> Event:
 def decode(line: bytes) -> Request:
     """Decode a request. Raises msgspec.MsgspecError; only the parent process sends requests."""
     return msgspec.json.decode(line, type=Request)
-
-
-def replies(line: bytes) -> list[Reply]:
-    return msgspec.json.decode(line, type=list[Reply])
 
 
 class Hardware(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -18,7 +18,7 @@ ODD = (
     *(np.array([2, 0]), np.array(["a"]), np.array([0.5]), np.float64(1), np.uint64(2**63), Fraction(1), object(), int, "int32"),
     *(np.dtype("int16"), np.dtype("V8"), "float32", "float64", "serial", "scipy", "tiled-cpu", "naive", ["serial"], "device"),
 )
-NAMES = ("dtype", "kernel", "device", "devices", "comm", "sources", "targets", "keep", "weight")
+NAMES = ("dtype", "kernel", "device", "comm", "sources", "targets", "keep", "weight")
 GIVEN = (WEIGHTS, WEIGHTS.astype(np.float32), csr_array(WEIGHTS), WEIGHTS.tolist(), WEIGHTS.astype(">i8"))
 CASES = {"options": st.dictionaries(st.sampled_from(NAMES), st.sampled_from(ODD), max_size=3), "graph": st.sampled_from(GIVEN)}
 

@@ -25,7 +25,7 @@ def solved(graph: Any, **given: Any) -> dict[str, Any]:
 def main() -> None:
     with open(sys.argv[1], "rb") as file:
         asked = pickle.load(file)  # noqa: S301 the test's own
-    found = [comm.gather(solved(graph, devices="cpu", **given)) for graph, given in asked]
+    found = [comm.gather(solved(graph, device="cpu", **given)) for graph, given in asked]
     if comm.rank == 0:
         with open(sys.argv[2], "wb") as file:
             pickle.dump(found, file)

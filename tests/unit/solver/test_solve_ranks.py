@@ -1,28 +1,20 @@
-"""`solve` over several processes on the CPU: as a separate job, and in an MPI program."""
+"""`solve` in an MPI program of several processes on the CPU."""
 
 import os
 import pickle
 import re
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 import pytest
 import scipy.sparse
 from path_checks import by_scipy, check_paths
-from processes import gone
 
 from fwtui.common.environment import worker_environment
-from fwtui.common.errors import Failed, NoGpu, Refused
-from fwtui.live.mpi_job import MpiJob
 from fwtui.machine.device_choice import mpiexec
-from fwtui.solver.mpi_engine import LocalMpiEngine
 from fwtui.solver.solve import solve
 
 HERE = Path(__file__).parent
@@ -120,7 +112,7 @@ def test_a_rank_that_fails_is_named_and_ends_the_program_without_a_file_left() -
         "Allocate.execute = sick\n"
         "import numpy as np, fwtui\nfrom mpi4py import MPI\n"
         f"maps = open({MAPS!r}).read()\nprint([word for word in maps.split() if '/mpich_shm_' in word], flush=True)\n"
-        "fwtui.solve(np.array([[0, 1.0], [np.inf, 0]]), comm=MPI.COMM_WORLD, devices='cpu')"
+        "fwtui.solve(np.array([[0, 1.0], [np.inf, 0]]), comm=MPI.COMM_WORLD, device='cpu')"
     )
     told = ended(2, "-c", failing)
     assert told.returncode != 0
@@ -159,78 +151,3 @@ def test_all_ranks_raise_what_rank_0_refuses(told: dict[str, Any]) -> None:
     ):
         errors = [rank["error"] for rank in told[name]]
         assert errors[0] == errors[1] and errors[0][0] == kind and words in errors[0][1], name
-
-
-class TestJob:
-    """A separate job on devices of this machine."""
-
-    # each further type compiles for 4 s
-    @pytest.mark.parametrize("scale", [1, pytest.param(3_000_000, id="beyond float32", marks=pytest.mark.slow)])
-    def test_all_rows_come_back(self, scale: int) -> None:
-        graph, before = matrix(150, 7, lifted=True, scale=scale), psutil.Process().children()
-        found = solve(graph, devices="cpu,cpu", predecessors=True)
-        assert (found.distances == by_scipy(graph)).all() and found.rows is None
-        assert found.predecessors is not None
-        check_paths(graph, found.distances, found.predecessors)
-        assert found.stats.devices == ("rank 0 (CPU)", "rank 1 (CPU)") and found.stats.kernel == "distributed-cpu"
-        assert found.stats.dtype == ("int32" if scale == 1 else "float64")
-        assert {"set-up", "prepare", "allocate", "compile", "kernels", "copy out", "paths"} == set(found.stats.seconds)
-        assert psutil.Process().children() == before
-
-    def test_a_rank_that_dies_is_named_and_nothing_is_left(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def kill(job: MpiJob) -> None:
-            os.kill(job.pids[1], signal.SIGKILL)
-            assert_gone([job.pid])  # an order that mpiexec passes on meanwhile may end it before it has said why
-
-        pids = at_the_build(monkeypatch, kill)
-        with pytest.raises(Failed, match=r"^rank 1 \(CPU\) died \(signal 9, killed\)$"):
-            solve(GRAPHS["whole"], devices="cpu,cpu")
-        assert_gone(pids)
-
-    def test_ctrl_c_ends_the_job(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        pids = at_the_build(monkeypatch, lambda job: signal.raise_signal(signal.SIGINT))
-        with pytest.raises(KeyboardInterrupt):
-            solve(GRAPHS["whole"], devices="cpu,cpu")
-        assert_gone(pids)
-
-    @pytest.mark.parametrize(
-        ("given", "words"),
-        [
-            ({"devices": "cpu,cpu", "device": "cpu"}, "devices cpu,cpu and device cpu cannot be combined"),
-            ({"devices": "cpu,0"}, "mix GPUs and cpu"),
-            ({"devices": ""}, "devices is empty; pass a list such as 0,1 or cpu,cpu"),
-            ({"devices": "0:cpu,1:cpu"}, "'0:cpu' in devices 0:cpu,1:cpu is neither cpu nor a GPU's number"),
-            ({"devices": "cpu,cpu", "kernel": "tiled-cpu"}, "choose distributed-cpu"),
-            ({"devices": "all"}, "no GPU found for devices all"),
-            ({"devices": "0,1"}, "GPU 0 of devices 0,1 was not found"),
-            ({"devices": "cpu,cpu", "graph": scipy.sparse.csr_array((2_000_000,) * 2)}, "distances of 2,000,000 vertices in"),
-        ],
-    )
-    def test_mistakes_are_refused_at_once(self, given: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(MpiJob, "__init__", lambda *given: pytest.fail("a job began"))
-        with pytest.raises((Refused, NoGpu)) as refusal:
-            solve(given.get("graph", GRAPHS["smaller than a tile"]), **{name: given[name] for name in given if name != "graph"})
-        assert words in str(refusal.value)
-
-
-def at_the_build(monkeypatch: pytest.MonkeyPatch, happens: Callable[[MpiJob], object]) -> list[int]:
-    """Have that happen when a job builds its program; its processes, from then on."""
-    pids: list[int] = []
-    healthy = LocalMpiEngine.build
-
-    def build(engine: LocalMpiEngine, *given: Any) -> Any:
-        assert engine.job is not None and len(engine.job.pids) == 2
-        pids.extend((engine.job.pid, *engine.job.pids))
-        happens(engine.job)
-        return healthy(engine, *given)
-
-    monkeypatch.setattr(LocalMpiEngine, "build", build)
-    return pids
-
-
-def assert_gone(pids: list[int]) -> None:
-    assert pids
-    end = time.monotonic() + HANGS
-    while left := [pid for pid in pids if not gone(pid)]:
-        assert time.monotonic() < end, left
-        time.sleep(0.05)
