@@ -329,9 +329,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def test_a_full_disk_stops_the_recording_and_not_the_run(live: Live, tmp_path: Path) -> None:
-    # what is compiled for the first such run is kept, for which a full disk has no room
-    assert finished(live, Experiment(kernel="scipy", n=30, repeats=1)).verified
+def test_a_full_disk_stops_the_recording_and_not_the_run(tmp_path: Path) -> None:
     path = tmp_path / "full.fwt.jsonl"
     words = ["run", "--json", "-k", "scipy", "-n", "30,31", "--repeats", "30", "--telemetry-hz", "0", "--record", str(path)]
     done = subprocess.run(

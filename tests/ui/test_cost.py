@@ -34,6 +34,12 @@ from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.text_panel import TextPanel, line
 
 
+@pytest.fixture
+def older_objects_are_exempt() -> None:
+    """Exempt what other tests have left from collections, which would take a second each."""
+    gc.freeze()
+
+
 class Painted(TextPanel[tuple[str, str, int]]):
     """Panel with words, a style and a hidden value that counts its paintings."""
 
@@ -154,6 +160,7 @@ async def test_the_input_thread_sleeps_without_input_and_notices_the_end(monkeyp
     assert looks == [None]
 
 
+@pytest.mark.usefixtures("older_objects_are_exempt")
 async def test_reference_cycles_are_collected_at_intervals(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refresh_rate, "COLLECT_FROM", 4)
 
@@ -177,7 +184,7 @@ async def test_reference_cycles_are_collected_at_intervals(dashboard: FwtuiApp, 
         assert not tick_after(1)
 
 
-@pytest.mark.usefixtures("every_frame")
+@pytest.mark.usefixtures("every_frame", "older_objects_are_exempt")
 async def test_closed_replays_and_dialogs_are_freed(tmp_path: Path) -> None:
     path = write_session(tmp_path / "s.fwt.jsonl", scenes.gpu_session())
     app, shown, strips = FwtuiApp(replay=path, still=True), list[weakref.ref[View]](), list[int]()
@@ -197,7 +204,7 @@ async def test_closed_replays_and_dialogs_are_freed(tmp_path: Path) -> None:
     assert strips[2] < 1.2 * strips[1], "Textual holds the lines of widgets that are gone"
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("older_objects_are_exempt")
 async def test_removed_key_labels_are_freed(dashboard: FwtuiApp) -> None:
     async with opened(dashboard, "escape") as pilot:
         counts = list[int]()

@@ -265,6 +265,7 @@ async def test_queued_keys_go_to_the_widget_that_earlier_keys_focused(dashboard:
         assert dashboard.screen.query_one(Input).value == "quit"
 
 
+@pytest.mark.slow
 async def test_the_palette_takes_what_was_typed_and_old_messages_go() -> None:
     app = replay_at_end(library.resolve("h200-ladder-n4096"))
     async with opened(app, *["down"] * 4, "asterisk") as pilot:

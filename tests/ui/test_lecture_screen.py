@@ -324,6 +324,7 @@ async def test_only_the_matrix_moves_and_only_on_its_cards(lecture: FwtuiApp) ->
         assert next(row.strip() for row in screen_text(lecture).splitlines() if row.strip()) == "End of the lecture"
 
 
+@pytest.mark.slow
 async def test_every_panel_can_be_pointed_at(replay_of: Replay) -> None:
     session = [event for event in scenes.gpu_session() if not isinstance(event, events.Marker)]
     app = replay_of([*session, *(events.Marker(t=60.0, text=f"@{panel} Look.") for panel in PANELS)], start=0.0)

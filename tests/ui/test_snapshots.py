@@ -47,7 +47,9 @@ def test_a_fault_on_the_smallest_screen(dashboard: FwtuiApp, live: FakeLive, sna
 
 
 @pytest.mark.parametrize(
-    "size", [(80, 24), (120, 40), pytest.param((200, 60), marks=pytest.mark.slow)], ids=["80x24", "120x40", "200x60"]
+    "size",
+    [(80, 24), *(pytest.param(s, marks=pytest.mark.slow) for s in ((120, 40), (200, 60)))],
+    ids=lambda size: f"{size[0]}x{size[1]}",
 )
 @pytest.mark.parametrize("place", place_names()[1:])
 def test_a_place_of_a_shipped_session(place: str, size: tuple[int, int], snap_compare: Compare) -> None:
