@@ -14,6 +14,7 @@ from fwtui.experiment import user_kernel_registry
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import codec, events
 from fwtui.stream.codec import Unknown
+from fwtui.stream.listing import Listing, shares_of, text_of
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
@@ -144,3 +145,10 @@ def after(count: int) -> Callable[[], None]:
 def forget_user_kernels() -> None:
     """Remove all registered user kernels."""
     user_kernel_registry._user_kernels.clear()
+
+
+def listed(listing: Listing, samples: events.WarpSamples) -> list[events.Event]:
+    """Return the events of a run's sampled code, as the sampling process sends them after `samples`."""
+    shares = shares_of(listing, "c0de", samples.run, samples.op, samples.samples)
+    told = replace(samples, mix=listing.mix, relaxations=listing.relaxations)
+    return [told, replace(text_of(listing, "c0de"), t=told.t), replace(shares, t=told.t)]

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import builders
-from builders import occupancy, run_started
+from builders import listed, occupancy, run_started
 from msgspec.structs import replace
 
 from fwtui.experiment.experiment import Experiment, settle
@@ -214,7 +214,7 @@ def sampled_session(run: int = 3, **reasons: int) -> list[events.Event]:
     )
     told = gpu_session()
     at: dict[str, Any] = {"t": told[-1].t, "run": run, "op": "rest"}
-    return [*told, events.WarpSamples(**at, reasons=reasons, hot=hot, mix=code.mix), events.Code(**at, listing=code)]
+    return [*told, *listed(code, events.WarpSamples(**at, reasons=reasons, hot=hot))]
 
 
 def ranked_run(

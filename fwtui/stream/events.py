@@ -33,7 +33,7 @@ from fwtui.stream.event import (
     Share,
     Vertex,
 )
-from fwtui.stream.listing import CodeLine, Listing, Mix, Reasons
+from fwtui.stream.listing import CodeLine, Mix, Reasons
 from fwtui.stream.listing import CodeSamples as CodeSamples
 from fwtui.stream.listing import CodeText as CodeText
 from fwtui.stream.quantity import CELSIUS, DURATION, GPM, MEGAHERTZ, MEMORY, PERCENT, TRAFFIC, WATTS, Quantity, quantities_of
@@ -251,13 +251,6 @@ class WarpSamples(OfRun, frozen=True, kw_only=True):
     @property
     def samples(self) -> int:
         return sum(self.reasons.values())
-
-
-class Code(OfRun, frozen=True, kw_only=True):
-    """The source lines and instructions of an op with their samples; newer sessions have CodeText and CodeSamples instead."""
-
-    op: str
-    listing: Listing
 
 
 class Sampled(OfRun, frozen=True, kw_only=True):

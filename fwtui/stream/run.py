@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from itertools import zip_longest
@@ -10,7 +9,6 @@ from math import inf, isfinite
 from statistics import median
 from typing import Any, NamedTuple, TypeVar, cast
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -31,7 +29,6 @@ MAX_GATHERED = events.MAX_RANKS  # events of one kind that a run retains
 MAX_PLANS = 64  # parts of a plan: twice as many as in the longest recorded plan
 MAX_PHASES = 32  # phases of an instrumented repetition
 MAX_OPS = 16  # ops of a run that have counters or samples
-_packer = msgspec.json.Encoder()
 BROADCAST, WAIT = "broadcast", "wait"  # keys of the phases in which ranks broadcast a panel and wait for it
 PLANNED = ("n", "padded", "steps", "relaxations", "device_bytes")  # fields that Planned and Run share
 LATEST = {
@@ -122,7 +119,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
     source: tuple[events.Source, ...] = ()  # source of a user kernel, if it was recorded
     counted: tuple[events.Counters, ...] = ()  # one for each op, if requested
     warps: tuple[events.WarpSamples, ...] = ()  # one for each op that was sampled
-    code: tuple[tuple[str, bytes | SampledCode], ...] = ()  # the listing of each op, packed
+    code: tuple[tuple[str, SampledCode], ...] = ()  # of each op
     sampled: events.Sampled | None = None
     cpu: events.CpuUse | None = None
     loops: tuple[events.CpuLoop, ...] = ()  # one for each op
@@ -227,19 +224,17 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
 
     def listing(self, op: str) -> Listing | None:
         """The lines and instructions of an op, with their samples; None if they were not recorded."""
-        packed = dict(self.code).get(op)
-        if packed is None or isinstance(packed, bytes):
-            return None if packed is None else _unpacked(packed)
+        code = dict(self.code).get(op)
+        if code is None:
+            return None
         sampled = next((one for one in self.warps if one.op == op), None)
-        combined = _put_together(packed.samples, packed.text, sampled.samples if sampled is not None else LINE_UNITS)
+        combined = _put_together(code.samples, code.text, sampled.samples if sampled is not None else LINE_UNITS)
         return replace(combined, mix=sampled.mix, relaxations=sampled.relaxations) if sampled is not None else combined
 
     def listed(self, samples: events.CodeSamples, text: events.CodeText) -> Run:
         """The run with the samples of an op's lines and instructions."""
-        return replace(self, code=self._with_code(samples.op, SampledCode(samples, text)))
-
-    def _with_code(self, op: str, code: bytes | SampledCode) -> tuple[tuple[str, bytes | SampledCode], ...]:
-        return (*(one for one in self.code if one[0] != op), (op, code))[-MAX_OPS:]
+        others = (one for one in self.code if one[0] != samples.op)
+        return replace(self, code=(*others, (samples.op, SampledCode(samples, text)))[-MAX_OPS:])
 
     @property
     def indicative(self) -> str:
@@ -314,8 +309,6 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
             case events.Counters() | events.WarpSamples() | events.CpuLoop():  # the last one of each op
                 name = BY_OP[type(event)]
                 return {name: (*(one for one in getattr(self, name) if one.op != event.op), event)[-MAX_OPS:]}
-            case events.Code():
-                return {"code": self._with_code(event.op, zlib.compress(_packer.encode(event.listing), 1))}
             case events.RunDone():
                 return {"done": event, "state": event.outcome, "finished": event.t, "stage": "", "progress": None}
             case events.Fault() if self.state == "running":
@@ -324,12 +317,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
                 return {}
 
 
-@lru_cache(maxsize=8)  # a screen requests the same listing repeatedly
-def _unpacked(packed: bytes) -> Listing:
-    return msgspec.json.decode(zlib.decompress(packed), type=Listing)
-
-
-_put_together = lru_cache(maxsize=8)(listing_of)
+_put_together = lru_cache(maxsize=8)(listing_of)  # a screen requests the same listing repeatedly
 
 
 def _few(event: P) -> P:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 import scenes
 from apps import Replay, dashboard_of, replay_at_end, view_of
-from builders import model_of
+from builders import listed, model_of
 from fake_live import FakeLive
 from msgspec.structs import replace
 from pressing import NARROW, WIDE, opened, press, proceed, settled
@@ -78,8 +78,7 @@ async def test_v_shows_one_panel_after_the_other_and_the_cursor_reads_curves(rep
 def test_the_panel_names_the_line_with_most_samples_of_the_main_reason() -> None:
     hot, other = CodeLine("a.py", 8, "via", {"wait": 9}), CodeLine("a.py", 9, "best", {"barrier": 30})
     told = events.WarpSamples(t=99.0, run=1, op="rest", reasons={"barrier": 30, "wait": 10}, hot=hot)
-    code = events.Code(t=99.0, run=1, op="rest", listing=Listing(lines=(hot, other)))
-    model = model_of([*scenes.gpu_session(), told, code])
+    model = model_of([*scenes.gpu_session(), *listed(Listing(lines=(hot, other)), told)])
     subject = warp_subject(model, model.runs[1], "rest", 0)
     assert subject.hotspots == [1, 0]
     assert subject.stall_text == "Warps stall on barrier (waits for its block) in 75 % of PC samples, most at a.py:9."
@@ -108,7 +107,7 @@ def test_a_run_without_a_time_is_named_and_lacks_no_cost_model_before_its_plan()
 
 async def test_a_sampled_run_shows_its_hotspot_and_the_changes_from_its_baseline(replay_of: Replay) -> None:
     both = scenes.sampled_session(1, barrier=50, selected=50), scenes.sampled_session(short_scoreboard=60, selected=40)
-    app = replay_of([*both[0], *both[1][-2:]])
+    app = replay_of([*both[0], *both[1][-3:]])
     async with opened(app, size=NARROW) as pilot:
         text = await shown(pilot, "4")
         assert "Warps stall on short scoreboard (shared memory) in 60 % of PC samples" in text

@@ -31,7 +31,7 @@ from fwtui.learn.questions import (
     pick,
     verdict,
 )
-from fwtui.stream.events import Code, Marker, RunStarted, Source
+from fwtui.stream.events import Marker, RunStarted, Source
 from fwtui.tui.explain.warp_panel import sampled
 from fwtui.tui.frame.base_screens import PlaceScreen
 from fwtui.tui.frame.dialogs import PromptScreen
@@ -250,7 +250,7 @@ def _excerpt(view: View, cue: Cue) -> SourceExcerpt | str | None:
         return None
     if view.run is None:
         return "no run has started at this position; source lines belong to a run"
-    run = view.playback.ahead(view.run, Source, Code)
+    run = view.playback.ahead(view.run, Source)
     try:
         return excerpt(view.model.runs.values(), run, cue.first, cue.last)
     except Refused as refusal:

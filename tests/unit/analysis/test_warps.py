@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from builders import model_of, run_events
+from builders import listed, model_of, run_events
 
 from fwtui.analysis.bottleneck import counters_of, reason_of
 from fwtui.analysis.compare import ComparedRun
@@ -172,7 +172,7 @@ def test_a_run_stores_its_listing_packed_and_reports_it_as_data(count: int) -> N
     line = CodeLine("a.py", 3, "x" * 200, {"wait": count})
     code = Listing(lines=(line,), instructions=(Instruction(16, "BRA 0", 0, {"wait": count}),), total=1)
     told = events.WarpSamples(t=4.0, run=1, op="rest", reasons={"wait": count}, hot=line)
-    model = sampled(told, events.Code(t=4.0, run=1, op="rest", listing=code))
+    model = sampled(*listed(code, told))
     run = model.runs[1]
     assert run.listing("rest") == code and run.listing("other") is None
     said = result(model, run)["samples"]["rest"]

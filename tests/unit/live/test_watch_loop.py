@@ -7,7 +7,7 @@ from threading import Event
 from typing import Any
 
 import pytest
-from builders import run_started
+from builders import listed, run_started
 from msgspec.structs import replace
 
 from fwtui.commands.new import python
@@ -214,8 +214,10 @@ class SampledSession:
             at: dict[str, Any] = {"t": 2.0, "run": run}
             lines = (CodeLine("rung.py", 3, "c", {"wait": 7}), CodeLine("mine.py", 9, "d = via", {"barrier": 2, "wait": 1}))
             self._coming = [
-                events.WarpSamples(**at, op="relax", reasons={"wait": 8, "barrier": 2}, hot=lines[0]),
-                events.Code(**at, op="relax", listing=Listing(lines=lines)),
+                *listed(
+                    Listing(lines=lines),
+                    events.WarpSamples(**at, op="relax", reasons={"wait": 8, "barrier": 2}, hot=lines[0]),
+                ),
                 events.Sampled(**at),
             ]
         return run

@@ -44,7 +44,7 @@ def test_the_bytes_of_version_1_still_say_the_same(tmp_path: Path) -> None:
         else:
             assert line.event == expected
     came_later = {events.Counters, events.Limits, events.Plan, events.Source, events.RankPhases}
-    came_later |= {events.WarpSamples, events.Code, events.CodeText, events.CodeSamples, events.Sampled}
+    came_later |= {events.WarpSamples, events.CodeText, events.CodeSamples, events.Sampled}
     came_later |= {events.CpuUse, events.CpuLoop, events.Ordered}
     assert {type(line.event) for line in load(GOLDEN).lines} == {*events.ALL, codec.Unknown} - came_later
     assert b"".join(line.raw + b"\n" for line in loaded.lines) == GOLDEN.read_bytes()
