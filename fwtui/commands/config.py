@@ -10,7 +10,6 @@ from fwtui.commands.support.printing import add_json_option, table
 from fwtui.common.exit_codes import OK
 from fwtui.common.text import sanitise
 from fwtui.machine import settings
-from fwtui.machine.settings import KEYMAP
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,14 +29,14 @@ def execute(args: argparse.Namespace) -> int:
     if args.json:
         values: dict[str, dict[str, str]] = {}
         for name, v in found.everything():
-            variable, description = about.get(name, ("", ""))
+            variable, description = about[name]
             values[name] = {"value": v.text, "origin": v.origin, "where": v.where, "variable": variable, "about": description}
         print(json.dumps({"file": str(found.path), "there": os.path.exists(found.path), "settings": values}, indent=2))
         return OK
     print(f"file: {sanitise(str(found.path))}{'' if os.path.exists(found.path) else ' (there is none)'}\n")
     rows = [("setting", "value", "source", "variable", "about")]
     for name, value in found.everything():
-        variable, description = about.get(name, (f"{settings.PREFIX}{KEYMAP[:-1].upper()}", "keys of that binding"))
+        variable, description = about[name]
         origin = value.where if value.origin == "environment" else value.origin
         rows.append((name, value.text or "-", origin, variable, description))
     print("\n".join(table(rows, ("variable",), [rows[0].index(title) for title in ("value", "about")], only_text=True)))

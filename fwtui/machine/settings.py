@@ -7,10 +7,8 @@ FWTUI_CONFIG:
     [experiment]
     kernel = "tiled-cpu"
     n = 2048
-    [keymap]
-    run = "f5,r"
 
-Every key has a variable: FWTUI_THEME, FWTUI_N, FWTUI_THREADS; the whole keymap has one, FWTUI_KEYMAP="run=f5 quit=x".
+Every key has a variable: FWTUI_THEME, FWTUI_N, FWTUI_THREADS.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from fwtui_kernels.plan import Kernel, Option
 
 LARGEST_FILE = 2**20  # bytes
 PREFIX = "FWTUI_"
-EXPERIMENT, KEYMAP = "experiment.", "keymap."
+EXPERIMENT = "experiment."
 SAMPLES = ("auto", "on", "off")
 _NO_YES = ("no", "yes")
 
@@ -95,7 +93,7 @@ def _of_some_kernel(one: Field) -> Callable[[str], object]:
 
 
 def all_keys() -> dict[str, Key]:
-    """Every setting except the keymap, whose keys are the ids of the screens' bindings."""
+    """Return every setting by its name."""
     listed = [
         Key("theme", "fwtui", "colour theme; the palette (ctrl+p) lists the names", str),
         Key("keep_sessions", "yes", "no: the dashboard does not save its sessions", _one_of("keep_sessions", _NO_YES)),
@@ -140,15 +138,9 @@ class Settings:
         value = self.values.get(EXPERIMENT + "kernel")
         return value.text if value is not None else ""
 
-    @property
-    def keymap(self) -> dict[str, str]:
-        """Keys by the id of their binding."""
-        return {name.removeprefix(KEYMAP): value.text for name, value in self.values.items() if name.startswith(KEYMAP)}
-
     def everything(self) -> Iterator[tuple[str, Value]]:
         """Yield every key with its effective value."""
         yield from ((name, self.value(name)) for name in all_keys())
-        yield from ((name, value) for name, value in self.values.items() if name.startswith(KEYMAP))
 
     def with_options(self, options: Mapping[str, str | None]) -> Settings:
         """Return the settings with command-line options on top; None means not given."""
@@ -196,12 +188,6 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
         text = environment.get(key.variable, "")
         if text:
             values[name] = Value(_checked(name, text, key.variable), "environment", key.variable)
-    variable = f"{PREFIX}KEYMAP"
-    for pair in environment.get(variable, "").split():
-        binding, equals, pressed = pair.partition("=")
-        if not (binding and equals and pressed):
-            raise Refused(f"{variable}: {quoted(pair)} is not ID=KEYS; write for example run=f5,r")
-        values[KEYMAP + sanitise(binding)] = Value(sanitise(pressed), "environment", variable)
     return Settings(path, values)
 
 
@@ -227,10 +213,10 @@ def _read(path: Path, needed: bool) -> dict[str, Any]:
 def _flat(tables: Mapping[str, Any], path: Path, before: str = "") -> Iterator[tuple[str, str]]:
     for key, value in tables.items():
         name = before + key
-        if before == "" and name not in (*all_keys(), EXPERIMENT[:-1], KEYMAP[:-1]):
+        if before == "" and name not in (*all_keys(), EXPERIMENT[:-1]):
             raise Refused(f"{sanitise(path.name)}: {quoted(name)} is not a setting; {_settings_like(name)}")
         match value:
-            case dict() if name in (EXPERIMENT[:-1], KEYMAP[:-1]) or before == KEYMAP:  # panel.up = "w", unquoted name
+            case dict() if name == EXPERIMENT[:-1]:
                 yield from _flat(value, path, f"{name}.")
             case bool():
                 yield name, "yes" if value else "no"
@@ -249,8 +235,6 @@ def _settings_like(name: str) -> str:
 def _checked(name: str, text: str, where: str) -> str:
     """Return the text without terminal control characters. Raises Refused with the source of the setting."""
     text = sanitise(text)
-    if name.startswith(KEYMAP):
-        return text
     if name not in all_keys():
         raise Refused(f"{where} is not a setting; {_settings_like(name)}")
     try:

@@ -1,9 +1,9 @@
-"""The table of actions: each row supplies footer, palette, help, key map, read-only mode and the reason if unavailable."""
+"""The table of actions: each row supplies footer, palette, help, read-only mode and the reason if unavailable."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -91,11 +91,6 @@ def is_read_only(kind: type, action: str, parameters: tuple[Any, ...]) -> bool:
     names = (f"action_{action}", f"_action_{action}")
     owner = next((one for one in kind.__mro__ if any(name in vars(one) for name in names)), None)
     return owner is None or (owner.__module__.startswith("textual.") and not issubclass(App, owner))
-
-
-def rebound(rows: Iterable[Action], keymap: Mapping[str, str]) -> list[Action]:
-    """Return the rows with the keys of the key map."""
-    return [row.with_key(keymap[row.id]) if row.id in keymap else row for row in rows]  # type: ignore[misc, index]
 
 
 def shown_keys(app: App[Any], row: Binding) -> list[str]:

@@ -8,11 +8,11 @@ from unittest.mock import patch
 
 import pytest
 import scenes
-from apps import Replay, dashboard_of, own_classes, replay_at_end, screen_of, view_of
-from builders import model_of, write_session
+from apps import Replay, dashboard_of, own_classes
+from builders import model_of
 from fake_live import FakeLive
 from msgspec.structs import replace
-from pressing import keyed, opened, press, proceed, settled, until
+from pressing import opened, press
 from processes import fwtui
 from recorded_sessions import GOLDEN
 from textual.widget import Widget
@@ -22,15 +22,12 @@ from fwtui.__main__ import main
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.run_summary import summarise
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment
-from fwtui.machine.settings import KEYMAP, Settings, Value
-from fwtui.tui.actions import key_name, table
-from fwtui.tui.app.app import FwtuiApp
+from fwtui.machine.settings import Settings, Value
+from fwtui.tui.actions import Action, key_name, table
 from fwtui.tui.export.screens import screen_text
-from fwtui.tui.frame.appearance import THEMES, Appearance, load_appearance, screens
-from fwtui.tui.frame.dialogs import Dialog
-from fwtui.tui.frame.frame import Frame
-from fwtui.tui.frame.glossary import GLOSSARY
+from fwtui.tui.frame.appearance import THEMES, load_appearance
+from fwtui.tui.frame.bindings import TO_PLACES
+from fwtui.tui.frame.places import PLACES, load
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
 from fwtui.tui.run.run_panel import LargeNumber, figure, headline_rows
 from fwtui.tui.widgets.large import TALL, filled
@@ -41,95 +38,31 @@ def said(**values: str) -> Settings:
     return Settings(Path(), {name.replace("__", "."): Value(text, "file", "config.toml") for name, text in values.items()})
 
 
-def keymapped(keymap: dict[str, str]) -> Appearance:
-    return load_appearance(Settings(Path(), {KEYMAP + name: Value(keys, "file", "config.toml") for name, keys in keymap.items()}))
-
-
-async def test_theme_and_keys_follow_the_settings(live: FakeLive) -> None:
-    app = dashboard_of(live, look=load_appearance(said(theme="ansi-dark", keymap__run="f5,ctrl+x", keymap__help="ctrl+y")))
-    async with opened(app) as pilot:
+async def test_the_theme_follows_the_settings(live: FakeLive) -> None:
+    app = dashboard_of(live, look=load_appearance(said(theme="ansi-dark")))
+    async with opened(app):
         assert app.theme == "ansi-dark" and app.theme in THEMES
-        assert "f5        run the experiment" in screen_text(app) and "Run  f5" in screen_text(app)
-        app.screen.set_focus(None)
-        await pilot.press("r")
-        assert not live.started
-        await pilot.press("ctrl+x")
-        assert len(live.started) == 1
-        shown = await keyed(pilot, "ctrl+y")
-        assert "f5 ^x" in shown and "Run" in shown
-        await pilot.press("escape")
 
 
-# where a key is named: in brackets, before what it does, before another key
-KEYS = r"[b-jl-zB-Z?!.,;<>(){}\[\]$+]|[Ee]sc|[Ss]pace|Home|\d(?= then)"
-DOES = r",? then |: (?!waits|issues|could)[a-z]| (?!relax|times)[a-z]+s\b| alone\b"
-NAMED = re.compile(rf"(?<!\S)(\()?({KEYS})(?:{DOES}|(?(1)\)|(?!)))")
+DIALOGS = {
+    "a dialog": "frame.dialogs:Dialog",
+    "the help": "frame.dialogs:HelpScreen",
+    "a question": "frame.dialogs:ConfirmScreen",
+    "the form": "frame.dialogs:FormScreen",
+    "a race": "compare.race:RaceScreen",
+    "the ladder": "compare.ladder_screen:LadderScreen",
+    "a kernel that is watched": "watch.screen:WatchScreen",
+}
 
 
-def rebound_everywhere() -> Appearance:
-    """Return a look that binds each row of every screen to an unused key."""
-    ids = {str(row.id): None for rows in screens().values() for row in rows}
-    modifiers = ("", "ctrl+", "alt+", "shift+", "ctrl+alt+", "ctrl+shift+", "alt+shift+")
-    keys = (f"{modifier}f{number}" for modifier in modifiers for number in range(1, 25))
-    return keymapped({name: next(keys) for name in ids})
-
-
-async def everything_said(app: FwtuiApp, live: FakeLive) -> list[str]:
-    """Return the text of the start, and of each place and its dialogs after two runs."""
-    once = ["log", "record", "mark", "go", "race", "climb", "course", "enter"]  # in the first place that has it
-    async with opened(app, size=(120, 60)) as pilot:
-        texts = [await settled(pilot)]
-        for n in (256, 512):
-            live.start(live.settled(Experiment(kernel="tiled-cpu", n=n)))
-            live.drain()
-        await proceed(pilot)
-        for place in view_of(app).places:
-            app.action_place(place.name)
-            await press(pilot)
-            here = screen_of(app, Frame)
-            here.show_message(", ".join(["too much for a line"] * 9))
-            texts.append(await keyed(pilot))
-            for action in ("help", *once):
-                if (action, ()) in table(type(here)) and here.check_action(action, ()):
-                    once = [one for one in once if one != action]
-                    await here.run_action(action)
-                    texts.append(await keyed(pilot))
-                    if isinstance(app.screen, Dialog):
-                        app.screen.action_close()
-                        await press(pilot)
-    return texts
-
-
-def test_names_of_keys_are_found_in_sentences() -> None:
-    found = NAMED.findall("V runs it, (x) 6 then t, Esc closes this · l: all of it (esc: newest) what if: x, then the arrows")
-    assert [key for _, key in found] == ["V", "x", "6", "Esc", "l", "esc", "x"]
-    assert not any(NAMED.search(meaning) for _, meaning in GLOSSARY)
-
-
-@pytest.mark.parametrize("replayed", [False, pytest.param(True, marks=pytest.mark.slow)])
-async def test_no_screen_names_a_key_that_is_not_bound(live: FakeLive, tmp_path: Path, replayed: bool) -> None:
-    look, path = rebound_everywhere(), write_session(tmp_path / "one.fwt.jsonl", scenes.gpu_session())
-    app = replay_at_end(path, look=look) if replayed else dashboard_of(live, look=look)
-    texts = await everything_said(app, live)
-    assert len(texts) > 15
-    # source lines, which begin with their number or an arrow, are not hints
-    lines = (re.split(r"\.py:|(?:^|│) +(?:\d+|↪) {3,}", line)[0] for text in texts for line in text.splitlines())
-    assert not [line for line in lines if NAMED.search(line)]
-
-
-async def test_a_binding_that_shares_its_key_keeps_it(live: FakeLive, tmp_path: Path) -> None:
-    look = keymapped({"quit": "f9"})
-    assert look.keymap == {"quit": "f9", "close": "q"}
-    app = dashboard_of(live, look=look)
-    session = write_session(tmp_path / "one.fwt.jsonl", scenes.cpu_session())
-    async with app.run_test(size=(100, 30)) as pilot:
-        app.open(session)
-        await until(pilot, lambda: app.view is not None and app.view.playback is not None)
-        await press(pilot, "q")
-        assert app.view is not None and app.view.playback is None and app.return_value is None
-        app.screen.set_focus(None)
-        await pilot.press("f9")
-    assert app.return_code == 0
+def screens() -> dict[str, list[Action]]:
+    """Return the rows of every screen and every dialog, by its description."""
+    found = {title: [*table(load(where)).values()] for title, where in DIALOGS.items()}
+    for place in PLACES:
+        for where, suffix in ((place.live, ""), (place.recorded, " of a replay")):
+            if where:
+                found[f"the screen {place.title}{suffix}"] = [*table(load(where)).values(), *TO_PLACES]
+    return found
 
 
 def test_every_binding_of_every_screen_has_an_id_and_no_two_share_a_key_by_chance() -> None:
@@ -176,13 +109,7 @@ def test_each_class_name_in_styles_is_that_of_one_widget() -> None:
 
 
 def test_an_invalid_look_is_refused() -> None:
-    for settings, words in (
-        (said(theme="pink"), "no theme 'pink'"),
-        (said(keymap__fly="x"), "no action 'fly'"),
-        (said(keymap__help__close="f1"), "no action 'help.close'"),
-        (said(keymap__run="f99"), "'f99' is not a key"),
-        (said(keymap__log="question_mark"), "is help on"),
-    ):
+    for settings, words in ((said(theme="pink"), "no theme 'pink'"),):
         with pytest.raises(Refused, match=words):
             load_appearance(settings)
 

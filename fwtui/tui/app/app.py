@@ -183,7 +183,6 @@ class FwtuiApp(Survivor):
 
     def on_mount(self) -> None:
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))  # the terminal's screen is empty then
-        self.set_keymap(self.look.keymap)
         if self.source is not None:
             view = View(self.source.model, self.source, experiment=self.experiment, found=self._found, lesson=self._lesson)
             if self._saved is not None:

@@ -8,7 +8,7 @@ from functools import partial
 
 from textual.actions import parse
 
-from fwtui.tui.actions import READ_ONLY, Action, is_read_only, rebound, shown_keys, table
+from fwtui.tui.actions import READ_ONLY, Action, is_read_only, shown_keys, table
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.base_screens import PlaceScreen
 from fwtui.tui.frame.palette import Command
@@ -21,9 +21,8 @@ class ActionTable:
         self._screen, self._view = screen, view
 
     def all(self) -> list[Action]:
-        """Return the rows of this screen, then the common ones, with the keys of the key map."""
-        rows = (*type(self._screen).BINDINGS, *bindings.COMMON)
-        return rebound((row for row in rows if isinstance(row, Action)), self._screen.look.keymap)
+        """Return the rows of this screen, then the common ones."""
+        return [row for row in (*type(self._screen).BINDINGS, *bindings.COMMON) if isinstance(row, Action)]
 
     def offered(self) -> list[Action]:
         """Return the rows for the help: all that this screen has for its view."""
@@ -36,10 +35,10 @@ class ActionTable:
     def places(self) -> list[Action]:
         """Return the rows that lead to the screens of the view."""
         here = {f"place.{place.name}" for place in self._view.places}
-        return [row for row in rebound(bindings.TO_PLACES, self._screen.look.keymap) if row.id in here]
+        return [row for row in bindings.TO_PLACES if row.id in here]
 
     def tabs(self) -> tuple[Place, ...]:
-        """Return the screens of the view, with the keys of the key map; without keys while digits begin a guess."""
+        """Return the screens of the view, without keys while digits begin a guess."""
         keys = ("" if self._screen.takes_digits() else shown_keys(self._screen.app, row)[0] for row in self.places())
         return tuple(place._replace(key=key) for place, key in zip(self._view.places, keys, strict=True))
 

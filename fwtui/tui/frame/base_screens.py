@@ -13,7 +13,7 @@ from textual.events import Resize
 from textual.screen import Screen
 from textual.widget import Widget
 
-from fwtui.tui.actions import rebound, rows_of, shown_keys
+from fwtui.tui.actions import rows_of, shown_keys
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.appearance import DEFAULT, Appearance
 from fwtui.tui.widgets.text_panel import VEILED, TextPanel
@@ -121,7 +121,7 @@ class Sized(_Any):
         follows the key that leaves the field.
         """
         row = next(row for row in (*rows_of(type(self)), *bindings.ELSEWHERE) if row.id == name)
-        names = shown_keys(self.app, *rebound([row], self.look.keymap))
+        names = shown_keys(self.app, row)
         if row.place not in ("", getattr(self, "PLACE", "")):
             return f"{self.key_of(f'place.{row.place}')} then {names[0]}"
         fields = self.focused.ancestors_with_self if self.focused is not None else ()

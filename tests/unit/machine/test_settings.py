@@ -102,7 +102,7 @@ def test_a_mistake_in_the_file_is_one_sentence(folder: Path, text: str, sentence
 
 
 def test_mistakes_in_the_environment_and_in_options_are_named(folder: Path) -> None:
-    for variable, value in (("FWTUI_N", "many"), ("FWTUI_SAMPLES", "x"), ("FWTUI_THREADS", "1"), ("FWTUI_KEYMAP", "run")):
+    for variable, value in (("FWTUI_N", "many"), ("FWTUI_SAMPLES", "x"), ("FWTUI_THREADS", "1")):
         with pytest.raises(Refused, match=f"^{variable}: "):
             settings.load({variable: value})
     with pytest.raises(Refused, match="samples 'x' is not supported"):
@@ -160,12 +160,6 @@ def test_a_folder_and_an_unwritten_pipe_hold_no_file(tmp_path: Path, folder: Pat
         settings.load({"FWTUI_CONFIG": str(tmp_path / "plain" / "other.toml")})
 
 
-def test_the_keymap_of_file_and_environment(folder: Path) -> None:
-    write(folder, '[keymap]\nrun = "f5,r"\n"panel.up" = "w"\npanel.down = "s"\n')
-    found = settings.load({"FWTUI_KEYMAP": "run=x quit=ctrl+x"})
-    assert found.keymap == {"run": "x", "panel.up": "w", "panel.down": "s", "quit": "ctrl+x"}
-
-
 def test_run_takes_the_settings_and_its_flags_win(folder: Path) -> None:
     write(folder, '[experiment]\nkernel = "serial"\nn = 40\nseed = 3\n')
     asked = parse_experiments(parser("run").parse_args(["run", "--seed", "5"]), False)
@@ -177,12 +171,12 @@ def test_run_takes_the_settings_and_its_flags_win(folder: Path) -> None:
 
 
 def test_values_and_their_sources(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    write(folder, 'theme = "nord"\n[keymap]\nrun = "f5"\n')
+    write(folder, 'theme = "nord"\n')
     monkeypatch.setenv("FWTUI_N", "77")
     assert main(["config"]) == 0
     lines = {words[0]: words for words in (line.split() for line in capsys.readouterr().out.splitlines()) if words}
     assert lines["theme"][1:3] == ["nord", "file"] and lines["experiment.n"][1:3] == ["77", "FWTUI_N"]
-    assert lines["keymap.run"][1:3] == ["f5", "file"] and lines["samples"][1:3] == ["auto", "default"]
+    assert lines["samples"][1:3] == ["auto", "default"]
     assert set(settings.all_keys()) <= set(lines)
     assert main(["config", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -198,10 +192,7 @@ def test_values_and_their_sources(folder: Path, monkeypatch: pytest.MonkeyPatch,
     ("text", "sentence"),
     [
         ('theme = "pink"', "config.toml: theme: there is no theme 'pink'; choose one of fwtui, textual-dark"),
-        ('[keymap]\nfly = "x"', "config.toml: keymap.fly: there is no action 'fly'; choose one of"),
-        ('[keymap]\nrun = "f99"', "config.toml: keymap.run: 'f99' is not a key"),
-        ('[keymap]\nrun = "c"', "config.toml: keymap.run: 'c' is cancel on"),
-        ('[keymap]\nrun = "x"\ncancel = "x"', "config.toml: keymap."),
+        ('[keymap]\nrun = "x"', "config.toml: 'keymap' is not a setting"),
     ],
 )
 def test_invalid_looks_are_refused(folder: Path, text: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
