@@ -125,11 +125,6 @@ def level_with_article(level: int | None) -> str:
     return level_name(level) if not level else f"the {level_name(level)}"
 
 
-def has_minimum(loop: CpuLoop) -> bool:
-    """Return True if the loop has floating-point minimums, not integer minimums of the bits."""
-    return any(re.fullmatch(r"v?minps|fmin(nm)?", name) for name in loop.mix)
-
-
 def vectors(loop: CpuLoop) -> str:
     """Describe the vector width of a loop: 16 relaxations per instruction (512 bits)."""
     if loop.lanes == 1:

@@ -31,7 +31,7 @@ from fwtui.analysis.bottleneck import (
     dram_share,
     reason_of,
 )
-from fwtui.analysis.cpu import CpuFacts, cpu_facts, has_minimum, level_with_article, phase_facts, scalar_reason
+from fwtui.analysis.cpu import CpuFacts, cpu_facts, level_with_article, phase_facts, scalar_reason
 from fwtui.analysis.data_sheet import SHARED_BYTES_PER_CLOCK, shared_bytes_per_second
 from fwtui.analysis.disturbances import MAX_OVERHEAD, timers_distort
 from fwtui.analysis.limits import limit_of, of_all_devices
@@ -72,7 +72,6 @@ class Roofs(NamedTuple):
     shared_measured: bool = False
     memory: str = "device memory"  # name of the memory or cache that `bytes_per_second` is measured for
     noisy: str = ""  # names of the roofs that were measured while other programs ran
-    float_minimum: float | None = None  # relaxations a second by a CPU's minimum of float32, if another form is faster
 
 
 LAUNCHES, SCALAR, STRIDED = "launch overhead", "not vectorised", "strided access"
@@ -143,10 +142,7 @@ def _cpu_roofs(model: Model, run: Run, rate: float | None, form: str, noisy: boo
         copied = None  # the bandwidth of a copy in memory does not bound a cache
     memory = level_with_article(level)
     names = [name for name, one in (("peak rate", noisy), (f"bandwidth of {memory}", copy_noisy and copied)) if one]
-    forms = measured.forms if measured is not None else ()
-    plain = next((one.relaxations_per_second for one in forms if one.form == "float32"), None)
-    slower = plain if run.experiment.dtype == "float32" and plain and rate and plain < rate else None
-    return Roofs(of_all_devices(run, copied), rate, form, memory=memory, noisy=" and ".join(names), float_minimum=slower)
+    return Roofs(of_all_devices(run, copied), rate, form, memory=memory, noisy=" and ".join(names))
 
 
 def phase_rows(model: Model, run: Run) -> tuple[PhaseRow, ...]:
@@ -337,13 +333,6 @@ def _by_cpu(run: Run, roofs: Roofs, line: PhaseRow, facts: CpuFacts, loop: CpuLo
         return Bottleneck(ISSUE, f"{_of_peak(compute_share, share_of)}{' (noisy)' * ('peak rate' in roofs.noisy)}")
     if memory_share is not None and BOTTLENECK_SHARE <= memory_share <= 1:
         return Bottleneck(roofs.memory, f"{whole_percent(memory_share)} of its bandwidth", source=MODEL)
-    float_share = compute_share if loop is not None and has_minimum(loop) else None
-    if float_share is not None and roofs.float_minimum and roofs.relaxations_per_second:
-        faster = roofs.relaxations_per_second / roofs.float_minimum
-        if BOTTLENECK_SHARE <= float_share * faster <= 1 + PEAK_ERROR:
-            peak = share_of.replace("peak", "float32 peak") or "the measured peak rate of float32"
-            float_peak = _of_peak(float_share * faster, peak)
-            return Bottleneck(ISSUE, f"{float_peak}; a {roofs.form.rpartition(', ')[2]} would do {units.gain(faster)} as many")
     rate = facts.instructions_a_cycle(loop, facts.each)
     idle = rate is not None and rate < MAX_IDLE_RATE
     few = f"the inner loop issues only {units.digits(rate)} instructions per cycle" if rate is not None and idle else ""

@@ -20,7 +20,9 @@ from fwtui.engine.engine import Engine
 from fwtui.machine import hardware
 from fwtui.stream import events
 from fwtui.stream.event import Cache
+from fwtui_kernels.compiled.cpu_vectors import ROWS, width_of
 from fwtui_kernels.forms import FORMS, RelaxForm
+from fwtui_kernels.plan import ITEMSIZE
 from fwtui_kernels.probes import probe_cpu, probe_cuda, probe_reads
 from fwtui_kernels.probes.probe_forms import forms_of
 
@@ -46,7 +48,7 @@ def measure(
     engine: Engine,
     emit: Emit,
     now: Callable[[], float],
-    rate_of: Callable[[probe_cpu.ProbeLoop], float] | None = None,
+    rate_of: Callable[[str], float] | None = None,
     caches: Sequence[Cache] | None = None,
 ) -> None:
     """Report all peak rates measured so far after every form; the last report is `complete`. By default `rate_of` is cpu_rate(),
@@ -60,8 +62,7 @@ def measure(
             rate, clock = cuda_rate(engine, form)
             limit = events.FormLimit(form.key, relaxations_per_second=rate, clock_mhz=clock)
         else:  # no clock: the system averages it over more than a burst
-            rate = max(rate_of(probe_cpu.build(form, tile)) for tile in probe_cpu.tiles())
-            limit = events.FormLimit(form.key, relaxations_per_second=rate, noisy=others.disturb())
+            limit = events.FormLimit(form.key, relaxations_per_second=rate_of(form.dtype), noisy=others.disturb())
         limits = replace(limits, t=now(), forms=(*limits.forms, limit))
         emit(limits)
     if backend == "cuda":
@@ -96,25 +97,24 @@ class OtherWork:
         return available - idle - process_seconds > MAX_OTHER_SHARE * available
 
 
-def cpu_rate(probe: probe_cpu.ProbeLoop) -> float:
+def cpu_rate(dtype: str, run: Callable[..., None] = probe_cpu.relax) -> float:
     import numba
 
-    threads, rows, depth = numba.get_num_threads(), probe.tile.rows, probe.tile.depth
+    threads, depth, width = numba.get_num_threads(), probe_cpu.DEPTH, width_of(ITEMSIZE[dtype], probe_cpu.TILE)
     random = np.random.default_rng(1)
-    a = random.integers(0, LARGEST, (threads, depth * rows)).astype(probe.dtype)
-    b = random.integers(0, LARGEST, (threads, depth * probe.width)).astype(probe.dtype)
-    before = random.integers(LARGEST, 2 * LARGEST, (threads, rows * probe.width)).astype(probe.dtype)
-    c = before.copy()
-    probe.run(c, a, b, 1, 0)
-    by_k = (threads, depth)
-    best = (a.reshape(*by_k, rows, 1) + b.reshape(*by_k, 1, probe.width)).min(1).reshape(before.shape)
-    if not np.array_equal(c, np.minimum(before, best)):
-        raise ProbeError(f"the CPU's {probe.dtype} probe with a tile of {rows} x {probe.tile.columns} vectors is wrong")
+    to = random.integers(0, LARGEST, (threads * ROWS, depth)).astype(dtype)
+    strips = random.integers(0, LARGEST, (threads * depth, width)).astype(dtype)
+    before = random.integers(LARGEST, 2 * LARGEST, (threads * ROWS, width)).astype(dtype)
+    cells = before.copy()
+    run(cells, to, strips, 1, width)
+    best = (to.reshape(threads, ROWS, depth, 1) + strips.reshape(threads, 1, depth, width)).min(2).reshape(before.shape)
+    if not np.array_equal(cells, np.minimum(before, best)):
+        raise ProbeError(f"the CPU's {dtype} probe is wrong")
 
-    turns = _turns(lambda turns: probe.run(c[:1], a[:1], b[:1], turns, 0))
+    turns = _turns(lambda turns: run(cells[:ROWS], to[:ROWS], strips[:depth], turns, width))
     # the minimum over several of a thread's CPU time: any single one may have waited for a core
-    worked = min(_bursts(lambda: _seconds(probe.run, c, a, b, turns, 0, clock=time.process_time)))
-    return threads * threads * turns * probe.relaxations / worked
+    worked = min(_bursts(lambda: _seconds(run, cells, to, strips, turns, width, clock=time.process_time)))
+    return threads * threads * turns * ROWS * depth * width / worked
 
 
 def _turns(run: Callable[[int], object], turns: int = 64) -> int:

@@ -70,32 +70,19 @@ def broadcast(builder: Any, vector: Any, place: Any) -> Any:
     return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count))
 
 
-def relax_vector(builder: Any, current: Any, to: Any, onward: Any, by_bits: bool = False) -> Any:
-    """Return min(current, to + onward) in all lanes. `by_bits` compares non-negative floats as integers."""
+def relax_vector(builder: Any, current: Any, to: Any, onward: Any) -> Any:
+    """Return min(current, to + onward) in all lanes."""
     item = current.type.element
-    real = not isinstance(item, ir.IntType)
-    via = builder.fadd(to, onward) if real else builder.add(to, onward)
-    if by_bits:
-        # more ports execute integer minima, and a comparison with a selection of floats takes two instructions
-        whole = ir.VectorType(ir.IntType(32), current.type.count)
-        least = _minimum(builder, "smin", "i32", builder.bitcast(via, whole), builder.bitcast(current, whole))
-        return builder.bitcast(least, current.type)
-    if real:
-        if features_of_cpu().get("neon"):
-            # one instruction, like a comparison with a selection on x86; both return the number if the other is NaN
-            return _minimum(builder, "minnum", item.intrinsic_name, via, current)
-        less = builder.fcmp_ordered("<", via, current)
-    else:
-        less = builder.icmp_signed("<", via, current)
-    return builder.select(less, via, current)
-
-
-def _minimum(builder: Any, name: str, item: str, one: Any, other: Any) -> Any:
-    """Call LLVM's minimum intrinsic of that name."""
-    kind = ir.FunctionType(one.type, [one.type, one.type])
-    return builder.call(
-        cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.v{one.type.count}{item}"), [one, other]
-    )
+    if isinstance(item, ir.IntType):
+        via = builder.add(to, onward)
+        return builder.select(builder.icmp_signed("<", via, current), via, current)
+    via = builder.fadd(to, onward)
+    if features_of_cpu().get("neon"):
+        # one instruction, like a comparison with a selection on x86; both return the number if the other is NaN
+        name = f"llvm.minnum.v{current.type.count}{item.intrinsic_name}"
+        kind = ir.FunctionType(current.type, [current.type, current.type])
+        return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [via, current])
+    return builder.select(builder.fcmp_ordered("<", via, current), via, current)
 
 
 def _cell(context: Any, builder: Any, array_type: Any, array: Any, row: Any, column: Any) -> Any:

@@ -1,76 +1,34 @@
-"""Microbenchmark of this CPU's peak relaxation rate: c = min(c, a + b) in vector registers, on every core.
+"""Microbenchmark of this CPU's peak relaxation rate: the inner loop of the fast kernels, on every core.
 
-It is only the inner loop of a tile product. A tile of c stays in registers; a row of b is loaded from the L1 cache as whole
-vectors, and one value of a per row of the tile is broadcast:
-
-        b b b b        depth times: every c[i][j] = min(c[i][j], a[i] + b[j]),
-    a   c c c c        so each loaded vector serves several relaxations
-    a   c c c c
-
-The loop uses LLVM's vector types, because a plain compiled loop might not reach the peak. Imports numba.
+The operands of a block of vector registers (cpu_vectors.py) are in the L1 cache, and a block is loaded and stored only once in
+DEPTH values of k. Imports numba.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any, NamedTuple
 
-import numba
 from numba import prange
 
-from fwtui_kernels.compiled.cpu_vectors import features_of_cpu
-from fwtui_kernels.compiled.locked_njit import njit
-from fwtui_kernels.compiled.probe_loop import probe_loop
-from fwtui_kernels.forms import RelaxForm
+from fwtui_kernels.compiled.all_cores import entry, on_all_cores
+from fwtui_kernels.compiled.cpu_vectors import ROWS, relax_registers
+from fwtui_kernels.compiled.locked_njit import inner, njit
+
+DEPTH = 64  # values of k in a turn
+TILE = 128  # the tile of the kernels, whose rows are at least as long as a block's
 
 
-class Tile(NamedTuple):
-    """The vectors of c in registers, and the values of k per iteration."""
-
-    rows: int
-    columns: int
-    depth: int = 2
+@entry
+def relax(cells, to, strips, turns, width):
+    """Relax ROWS x `width` cells per thread `turns` times, through ROWS x DEPTH cells `to` and DEPTH x `width` cells `strips`."""
+    on_all_cores(_relax_block, len(cells) // ROWS, (cells, to, strips, turns, width))  # pyright: ignore[reportCallIssue]
 
 
-class ProbeLoop(NamedTuple):
-    """A compiled loop for one form and tile. Arrays have one row per thread."""
-
-    run: Callable[[Any, Any, Any, int, int], None]  # (c, a, b, turns, stride); c is both input and result
-    dtype: str
-    tile: Tile
-    lanes: int  # cells in a vector
-
-    @property
-    def width(self) -> int:
-        """Cells in a row of the tile."""
-        return self.tile.columns * self.lanes
-
-    @property
-    def relaxations(self) -> int:
-        """Relaxations of one thread in one turn."""
-        return self.tile.depth * self.tile.rows * self.width
-
-
-def tiles() -> tuple[Tile, ...]:
-    """Return the tiles to measure, for 32 vector registers or for the 16 of older x86, including that of the kernels."""
-    features = features_of_cpu()
-    if features.get("sse2") and not features.get("avx512vl"):
-        return (Tile(4, 2), Tile(6, 2), Tile(4, 2, 8))
-    return (Tile(4, 4), Tile(8, 2), Tile(4, 4, 8))
-
-
-def build(form: RelaxForm, tile: Tile) -> ProbeLoop:
-    """Return the loop for a form of probe_forms; the first run compiles it."""
-    # non-negative floats are ordered like their bits
-    turn, lanes = probe_loop(form.dtype, *tile, by_bits=form.nonnegative)
-
-    @numba.njit(parallel=True)
-    def run(c, a, b, turns, stride):
-        for thread in prange(c.shape[0]):
-            turn(c[thread], a[thread], b[thread], turns, stride)
-
-    return ProbeLoop(run, form.dtype, tile, lanes)
+@inner(cache=True, nogil=True)
+def _relax_block(thread, cells, to, strips, turns, width):
+    top = thread * ROWS
+    for _ in range(turns):
+        relax_registers(cells, top, 0, to, top, 0, strips, thread * DEPTH, DEPTH, width, 0)  # pyright: ignore[reportCallIssue]
 
 
 @njit(cache=True, parallel=True)

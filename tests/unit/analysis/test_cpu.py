@@ -60,8 +60,6 @@ def why(model: Model) -> str:
 
 NOISY = replace(MEASURED, levels=tuple(replace(one, noisy=True) for one in LEVELS))
 NOISY_FORM = replace(MEASURED, forms=(events.FormLimit("int32", 8e10, noisy=True),))
-TWO_FORMS = replace(MEASURED, forms=(events.FormLimit("float32", 6.4e10), events.FormLimit("float32-bits", 8e10)))
-FLOATS = replace(LOOP, mix={"vaddps": 4, "vminps": 4, "jne": 1})
 SCALAR = replace(LOOP, lanes=1, relaxations=1)
 OTHERS = (events.Telemetry(t=1.5, other_cpu_utilisation=0.95), events.Stage(t=2.0, run=1, name="clean", seconds=1.0))
 # one of the eight cores does at most 1e10 relaxations a second, and moves 2e10 bytes a second in the L3 cache
@@ -72,10 +70,6 @@ CASES: dict[str, tuple[Model, str]] = {
         "instruction issue: 80 % of the measured peak rate.",
     ),
     "noisy": (modelled(0.125, LOOP, limits=NOISY_FORM), "instruction issue: 80 % of the peak rate of its busy cores (noisy)."),
-    "float32": (
-        modelled(0.2, FLOATS, each_bytes=0, dtype="float32", limits=TWO_FORMS),
-        "instruction issue: 62 % of the float32 peak rate of its busy cores; a minimum of the bits would do 1.25x as many.",
-    ),
     "cache": (modelled(0.75, LOOP), "the L3 cache: 80 % of its bandwidth."),
     "memory": (modelled(40.0, LOOP, n=3000), "memory: 81 % of its bandwidth."),
     "noisy bandwidth": (modelled(0.75, SCALAR, limits=NOISY), "not vectorised: each instruction does one relaxation"),
