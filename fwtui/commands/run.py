@@ -38,8 +38,7 @@ MAX_HINTS = 3  # hints per run below the table
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_options(parser)
-    form = add_json_option(parser, "one JSON object per run")
-    form.add_argument("--table", action="store_true", help="print a table (default)")
+    add_json_option(parser, "one JSON object per run")
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:

@@ -48,7 +48,7 @@ def test_a_write_out_of_bounds_is_reported_by_the_gpu(engine: Any, tmp_path: Pat
     for suffix in (".cu.py", ".cu"):
         text = (EXAMPLES / f"one_thread{suffix}").read_text()
         (tmp_path / f"far{suffix}").write_text(text.replace("if (i < n && j < n)", "distance += 1L << 42;\n    if (i < n)"))
-    command = [sys.executable, "-P", "-m", "fwtui", "run", "-k", str(tmp_path / "far.cu"), "-n", "64", "--trust", "--table"]
+    command = [sys.executable, "-P", "-m", "fwtui", "run", "-k", str(tmp_path / "far.cu"), "-n", "64", "--trust"]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(EXAMPLES.parents[1]), os.environ.get("PYTHONPATH", "")]))
     monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
     (tmp_path / "config.toml").write_text("")

@@ -1,4 +1,4 @@
-"""Opening sessions from files, in the background, and from a pipe."""
+"""Opening sessions in the background."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fwtui.tui.background import in_background
 from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.frame.loaded_recording import Recording, named
 
-PATIENCE = 0.3  # seconds before a dialog shows that a session is being read or awaited
+PATIENCE = 0.3  # seconds before a dialog shows that a session is being read
 READ_SHARE = 0.8  # share of reading in the time to open a session; the rest computes the player's times
 
 

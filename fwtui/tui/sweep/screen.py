@@ -277,7 +277,7 @@ class RecordedSweepScreen(SweepScreen):
 
     @property
     def charted(self) -> Model:
-        """The model of the complete recording; in a lecture and in a stream only of the part before this position."""
+        """The model of the complete recording; in a lecture only of the part before this position."""
         playback = self.view.playback
         partial_only = playback is None or playback.recording.marks.directed
         return (None if partial_only else complete_recording(self)) or self.model

@@ -50,7 +50,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["xyzzy"], "there is no command 'xyzzy'; `fwtui --help --all` lists all of them"),
     (["--bogus"], "unrecognized arguments: --bogus; see `fwtui --help`"),
     (["--telemetry-hz", "often"], "argument --telemetry-hz: invalid float value: 'often'; see `fwtui --help`"),
-    (["run", "--tabel"], "unrecognized arguments: --tabel; did you mean --table? `fwtui run --help` lists them all"),
+    (["run", "--jsn"], "unrecognized arguments: --jsn; did you mean --json? `fwtui run --help` lists them all"),
     (["list", "--sort", "dat"], "argument --sort: 'dat' is not supported; did you mean date? `fwtui list --help` lists them all"),
     (["run", "-k", "Katzkider"], "there is no kernel 'Katzkider'; did you mean katz-kider?"),
     (["replay", "h200-n4069"], "there is no session 'h200-n4069'; did you mean h200-n4096-naive-blocked?"),

@@ -110,7 +110,7 @@ def test_slow_calls_reduce_the_sampling_rate() -> None:
 
     told, tell = os.pipe()
     with pytest.raises((Tired, StopIteration)):
-        sampler.Sampler(tell, 100.0, 10, lambda: clock[0], sleep, SlowHost, lambda: ([], "none here")).run((0,), False)
+        sampler.Sampler(tell, 100.0, 10, lambda: clock[0], sleep, SlowHost, lambda: ([], "none here")).run((0,))
     os.close(tell)
     with os.fdopen(told, "rb") as pipe:
         heard = [codec.decode(line[:-1]) for line in pipe]
@@ -138,7 +138,7 @@ def test_slow_calls_are_made_to_one_gpu_at_a_time() -> None:
             raise Tired
 
     with open(os.devnull, "wb") as nobody, pytest.raises(Tired):
-        sampler.Sampler(nobody.fileno(), 0.0, 10, sleep=sleep, find_gpus=lambda: ([gpu(0), gpu(1)], "")).run((1, 0), False)
+        sampler.Sampler(nobody.fileno(), 0.0, 10, sleep=sleep, find_gpus=lambda: ([gpu(0), gpu(1)], "")).run((1, 0))
     first, *others = asked[:4], *(asked[at : at + 2] for at in range(4, 12, 2))
     assert first == [(1, True), (0, True)] * 2, "before the first reading, for all that takes longer the first time"
     assert others == [[(1, True), (0, False)], [(1, False), (0, True)]] * 2
