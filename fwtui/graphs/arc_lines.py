@@ -30,16 +30,11 @@ def arcs_of(graph: GraphInput) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndar
 
 
 def write_isolated_vertices(graph: GraphInput, file: IO[bytes], line: str, names: Sequence[object]) -> None:
-    """Write a self-loop of weight 0 for each isolated vertex, for formats in which only edges name vertices."""
-    file.write("".join(line % (names[v], names[v], 0) for v in isolated_vertices(graph)).encode())
-
-
-def isolated_vertices(graph: GraphInput) -> list[int]:
-    """Return the isolated vertices: those without an edge and without a negative self-loop."""
+    """Write a self-loop of weight 0 for each vertex without an edge, for formats in which only edges name vertices."""
     isolated = np.ones(graph.n, bool)
     for sources, targets, _ in arcs_of(graph):
         isolated[sources] = isolated[targets] = False
-    return np.flatnonzero(isolated).tolist()
+    file.write("".join(line % (names[v], names[v], 0) for v in np.flatnonzero(isolated).tolist()).encode())
 
 
 def names_of(graph: GraphInput) -> list[str]:

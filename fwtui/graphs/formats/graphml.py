@@ -1,18 +1,13 @@
-"""GraphML, read by NetworkX if installed, and written without it; weights are an attribute of the edges."""
+"""GraphML, read by NetworkX if installed; weights are an attribute of the edges."""
 
 from __future__ import annotations
 
 import io
-import re
-from typing import IO
 from xml.parsers import expat
-from xml.sax.saxutils import escape, quoteattr
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import quoted, sanitise
+from fwtui.common.text import sanitise
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.arc_lines import arc_count, comment, names_of, write_arcs
-from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.library_objects import of_networkx
 from fwtui.graphs.text_rows import GraphFile
 
@@ -20,8 +15,6 @@ TITLE = "GraphML"
 SUFFIXES = (".graphml",)
 ORDER = 70
 BEGINS = rb"\s*<"
-_NOT_XML = "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]"
-_EDGE_TAGS, _OTHER_TAGS = 4, 8  # tags of an edge; tags outside edges and vertices
 _MAX_TAGS = 4_000_000  # an edge has two to four; each takes up to a kilobyte while they are read
 
 
@@ -78,25 +71,3 @@ def read(source: GraphFile) -> Adjacency:
         raise Refused(f"{name} is not GraphML that NetworkX can read: {reason}; save it again") from None
     graph.graph["edge_default"] = defaults
     return of_networkx(graph, source.weight, name, source.no_edge, complete=True)
-
-
-def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
-    """Write the graph. Raises Refused for more edges than can be read again."""
-    edges, most = arc_count(graph), (_MAX_TAGS - _OTHER_TAGS - graph.n) // _EDGE_TAGS
-    if edges > most:
-        raise Refused(f"{edges:,} edges are more than the limit of {most:,} for GraphML; choose .npz or .csv")
-    names = [quoteattr(name) for name in names_of(graph)]
-    if wrong := next((name for name in names if re.search(_NOT_XML, name)), None):
-        raise Refused(f"{quoted(wrong)} has a control character, which XML cannot hold; choose .csv")
-    kind = "long" if graph.integer else "double"
-    file.write(
-        f"""<?xml version="1.0" encoding="utf-8"?>
-<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
-<desc>fwtui: {escape(comment(graph))}</desc>
-<key id="weight" for="edge" attr.name="weight" attr.type="{kind}"/>
-<graph edgedefault="directed">
-""".encode()
-    )
-    file.write("".join(f"<node id={name}/>\n" for name in names).encode())
-    write_arcs(graph, file, '<edge source=%s target=%s><data key="weight">%s</data></edge>\n', names)
-    file.write(b"</graph>\n</graphml>\n")

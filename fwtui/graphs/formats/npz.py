@@ -30,8 +30,7 @@ SUFFIXES = (".npz",)
 ORDER = 60
 BEGINS = rb"PK\x03\x04"
 ARRAYS = True
-_WORD = 64  # bytes of the longest name of a form
-_SPARSE = ("csr", "csc", "coo")
+_SPARSE, _INDICES = ("csr", "csc", "coo"), {"row", "col", "coords", "indices", "indptr", "shape"}
 _MEMBERS = 64
 _COPIES = 2  # copies of a matrix in several arrays during conversion
 _DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
@@ -55,16 +54,16 @@ def read(source: GraphFile) -> GivenGraph:
                 raise Refused(f"{name} unpacks to {bomb}; save it uncompressed (numpy.savez), or as a sparse matrix")
 
             def array(key: str) -> np.ndarray:
-                if key not in members:
-                    raise Refused(f"{name} has no array {key!r}; save the graph again")
                 with archive.open(members[key]) as member:
-                    return array_in(member, f"{name}, array {sanitise(key)[:40]}", members[key].file_size)
+                    return array_in(member, f"{name}, array {sanitise(key)[:40]}")
 
             if len(members) > 1 and "format" not in members and ends_among(list(members)) is not None:
                 return of_table({key: array(key) for key in members}, name, source.weight, source.no_edge)
             source.weight.check_unused(name)
             if "format" in members:
-                graph = _sparse(array, source)
+                if any(array(key).dtype.kind not in "iu" for key in _INDICES & members.keys()):  # SciPy would round them
+                    raise Refused(f"{name} has indices that are not integers; save it again with scipy.sparse.save_npz")
+                graph = _sparse(source)
                 return replace(graph, notes=(ENTRIES_NOTE, *graph.notes))
             if {"weights", "no_edge"} <= members.keys():
                 return _own(array("weights"), array("no_edge"), name)
@@ -93,39 +92,27 @@ def _own(weights: np.ndarray, no_edge: np.ndarray, name: str) -> Adjacency:
     return replace(of_dense(dense, count_finite(dense)), notes=(matrix_note(len(dense)),))
 
 
-def _sparse(array: Any, source: GraphFile) -> GivenGraph:
-    name = source.name
-    stored = array("format")
-    form = str(stored.reshape(-1)[0]) if stored.size == 1 and stored.dtype.itemsize <= _WORD else "unknown"
-    if form.startswith("b'"):
-        form = form[2:-1]
-    if form not in _SPARSE:
-        raise Refused(f"{name} is a sparse matrix of form {quoted(form)}; save csr, csc or coo (scipy.sparse.save_npz)")
-    keys = ("row", "col") if form == "coo" else ("indptr", "indices")
-    first, second, weights, shape = (array(key) for key in (*keys, "data", "shape"))
-    if any(part.ndim != 1 or part.dtype.kind not in "iu" for part in (first, second, shape)) or len(shape) != 2:
-        raise Refused(f"{name} has indices that are not a row of integers; save it again with scipy.sparse.save_npz")
-    if shape[0] != shape[1] or shape[0] < 0:
-        raise Refused(f"{name} is {shape[0]} x {shape[1]}, and a graph's matrix is square; choose another file")
-    n = int(shape[0])
-    source.limits.check_size(n, name, "has")
-    if weights.ndim != 1 or weights.dtype.kind not in "fiu" or len(weights) != len(second):
-        raise Refused(f"{name} does not have one number for each index; save it again with scipy.sparse.save_npz")
-
+def _sparse(source: GraphFile) -> GivenGraph:
+    """Return the graph of a matrix that SciPy saved. Raises Refused if its arrays do not fit together."""
     from scipy import sparse  # slow to import, and only for sparse matrices
 
-    parts = (weights, (first, second)) if form == "coo" else (weights, second, first)
+    name = source.name
+    source.file.seek(0)
     try:
-        matrix: Any = getattr(sparse, f"{form}_array")(parts, (n, n))
-    except ValueError as error:
-        raise Refused(f"{name} is not a sparse matrix: {sanitise(str(error))[:80]}; save it again") from None
-
+        matrix: Any = sparse.load_npz(source.file)
+    except (ValueError, TypeError, KeyError, NotImplementedError) as error:
+        raise Refused(f"{name} is not a sparse matrix: {sanitise(str(error))[:80]}; save it with scipy.sparse.save_npz") from None
+    if matrix.format not in _SPARSE:
+        raise Refused(f"{name} is a sparse matrix of form {quoted(matrix.format)}; save csr, csc or coo")
+    if matrix.shape[0] != matrix.shape[1]:
+        raise Refused(f"{name} is {matrix.shape[0]} x {matrix.shape[1]}, and a graph's matrix is square; choose another file")
+    source.limits.check_size(matrix.shape[0], name, "has")
     with named(name):
         if source.no_edge is not None:
             check_sparse(matrix)
             matrix = matrix.tocoo()
             there = ~source.is_no_edge(matrix.data)
-            matrix = sparse.coo_array((matrix.data[there], (matrix.row[there], matrix.col[there])), (n, n))
+            matrix = sparse.coo_array((matrix.data[there], (matrix.row[there], matrix.col[there])), matrix.shape)
         lazy = lazy_of_object(matrix)
     look = named(name)(partial(of_object, matrix) if lazy is None else lazy.look)
     return look() if lazy is None else replace(lazy, look=look)

@@ -1,19 +1,13 @@
-"""Parquet, read and written by pyarrow if installed: a table of edges with the columns source, target and weight."""
+"""Parquet, read by pyarrow if installed: a table of edges with the columns source, target and weight."""
 
 from __future__ import annotations
-
-from typing import IO, Any
-
-import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import sanitise
 from fwtui.common.units import memory
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.arc_lines import arcs_of, isolated_vertices, names_of
 from fwtui.graphs.columns import Roles
 from fwtui.graphs.edge_tables import arrow, of_table, roles_in
-from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.text_rows import GraphFile
 
 TITLE = "Parquet"
@@ -51,23 +45,3 @@ def read(source: GraphFile) -> Adjacency:
     weight, direction = (None if place is None else at[place] for place in (roles.weight, roles.direction))
     read_roles = Roles(at[roles.source], at[roles.target], weight, direction, roles.notes)
     return of_table(table, name, no_edge=source.no_edge, roles=read_roles)
-
-
-def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
-    """Write a row for each edge and a self-loop of weight 0 for each isolated vertex. Raises Refused without pyarrow."""
-    pyarrow = arrow("a Parquet file")
-    from pyarrow.parquet import ParquetWriter  # pyright: ignore[reportMissingImports]
-
-    numbered = graph.vertices is None or all(isinstance(label, int) for label in graph.vertices.labels)
-    labels = list(graph.vertices.labels) if graph.vertices is not None and numbered else range(graph.n)
-    names = np.array(labels, np.int64) if numbered else np.array(names_of(graph))
-
-    def table(sources: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> Any:
-        return pyarrow.table({"source": names[sources], "target": names[targets], "weight": weights})
-
-    none = np.empty(0, np.int64)
-    with ParquetWriter(file, table(none, none, graph.matrix[:0, 0]).schema) as writer:
-        for arcs in arcs_of(graph):
-            writer.write_table(table(*arcs))
-        isolated = np.array(isolated_vertices(graph), np.int64)
-        writer.write_table(table(isolated, isolated, np.zeros(len(isolated), graph.matrix.dtype)))

@@ -1,7 +1,6 @@
 """Graph files of every format: read as SciPy reads them, and details that no round trip shows."""
 
 import gzip
-import io
 import re
 import sys
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.graphs import formats, graph_file, library_objects
 from fwtui.graphs.adjacency import Adjacency, ArcCollector, Arcs, LazyGraph
-from fwtui.graphs.formats import npy, npz, read_help, suffix_of, written_help
+from fwtui.graphs.formats import npz, read_help, suffix_of, written_help
 from fwtui.graphs.graph_limits import GraphLimits
 from fwtui.graphs.graph_loader import load, load_lazily, read
 from fwtui.graphs.writers import write
@@ -259,7 +258,7 @@ def test_a_report_names_all_that_is_read_and_written() -> None:
     assert written_help() == (
         "ends in .gr (DIMACS), .mtx (Matrix Market), .txt (edge list), .edges (edge list), .el (edge list), .snap (edge list), "
         ".csv (edge list), .tsv (edge list), .npy (NumPy), .bin (int32 edges), .in (int32 edges), "
-        ".npz (NumPy: weights, no_edge), .parquet (Parquet), .graphml (GraphML) or .dot (Graphviz)"
+        ".npz (NumPy: weights, no_edge) or .dot (Graphviz)"
     )
     with pytest.raises(Refused, match=re.escape("(each also with .gz, .bz2, .xz); rename or convert it")):
         suffix_of("g.xyz")
@@ -289,26 +288,6 @@ def test_npy_has_the_narrowest_floats_and_its_diagonal_shows_zeros(tmp_path: Pat
 
 def named(graph: Adjacency) -> list[str]:
     return [graph.vertices.name(vertex) for vertex in range(graph.n)]
-
-
-def saved(array: np.ndarray, version: tuple[int, int] = (1, 0)) -> bytes:
-    file = io.BytesIO()
-    np.lib.format.write_array(file, array, version)
-    return file.getvalue()
-
-
-def test_an_array_is_as_it_was_saved_and_the_side_of_a_square_is_checked() -> None:
-    sides: list[int] = []
-    for shape in ((2, 2), (2, 3), (3, 2, 2), (0, 0), (1,) * 32):
-        for version in ((1, 0), (2, 0), (3, 0)):
-            array = np.arange(np.prod(shape), dtype=np.int16).reshape(shape)
-            data = saved(array, version)
-            found = npy.array_in(io.BytesIO(data), "a", array.nbytes, sides.append)
-            assert found.dtype == np.int16 and found.tolist() == array.tolist()
-    assert sides == [2, 2, 2, 0, 0, 0]
-    assert npy.array_in(io.BytesIO(saved(np.arange(6).reshape(2, 3).T)), "a", 999).tolist() == [[0, 3], [1, 4], [2, 5]]
-    with pytest.raises(Refused, match=r"^a ends after 192 bytes of an array of 200; fetch it again$"):
-        npy.array_in(io.BytesIO(saved(np.zeros((5, 5)))[:-8]), "a", 300)
 
 
 @pytest.mark.parametrize("form", [coo_array, csr_array, csc_array])
@@ -346,15 +325,10 @@ def test_the_own_form_of_npz_holds_every_weight(tmp_path: Path, kind: str, held:
 
 
 def test_texts_have_exactly_this_form(tmp_path: Path) -> None:
-    graph = (
-        '<key id="weight" for="edge" attr.name="weight" attr.type="long"/>\n<graph edgedefault="directed">\n<node id="0"/>\n'
-        '<node id="1"/>\n<edge source="0" target="1"><data key="weight">7</data></edge>\n</graph>\n</graphml>\n'
-    )
     for name, whole, real in (
         ("g.csv", "source,target,weight\n0,1,7\n", "source,target,weight\n0,1,0.5\n"),
         ("g.tsv", "source\ttarget\tweight\n0\t1\t7\n", "source\ttarget\tweight\n0\t1\t0.5\n"),
         ("g.mtx", "%%MatrixMarket matrix coordinate integer general\n", "%%MatrixMarket matrix coordinate real general\n"),
-        ("g.graphml", graph, 'attr.type="double"/>'),
     ):
         for cells, dtype, text in (([[0, 7], [NONE, 0]], np.int32, whole), ([[0, 0.5], [INF, 0]], np.float32, real)):
             write(of(np.array(cells, dtype)), tmp_path / name)
@@ -382,14 +356,7 @@ def test_half_of_a_skew_symmetric_matrix_and_an_array_in_pieces(tmp_path: Path) 
         read(str(tmp_path / "g.mtx"), "int16")
 
 
-def test_graphml_without_networkx_or_with_too_many_edges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(of(np.ones((5, 5), np.int32)), tmp_path / "five.graphml")
-    others = (tmp_path / "five.graphml").read_text().count("<") - 5 - 20 * 4
-    most = (4_000_000 - others - 1001) // 4  # edges of four tags, which make as many tags as are read
-    with pytest.raises(
-        Refused, match=rf"^1,001,000 edges are more than the limit of {most:,} for GraphML; choose \.npz or \.csv$"
-    ):
-        write(of(np.ones((1001, 1001), np.int32)), tmp_path / "h.graphml")
+def test_graphml_without_networkx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "g.graphml").write_text("<graphml/>")
     monkeypatch.setitem(sys.modules, "networkx", None)
     with pytest.raises(Refused, match=r"^g\.graphml needs NetworkX to be read; run `python -m pip install networkx`$"):

@@ -10,7 +10,6 @@ import scipy.io
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pretending import Pretend
-from pyarrow import parquet
 
 from fwtui.__main__ import main
 from fwtui.common.errors import Refused
@@ -23,7 +22,7 @@ from fwtui.graphs.writers import picture, write
 from fwtui.measure.save_graph import save
 from fwtui_kernels.plan import DTYPES, NO_EDGE
 
-SUFFIXES = ("gr", "mtx", "txt", "csv", "tsv", "npy", "npz", "parquet", "graphml")
+SUFFIXES = ("gr", "mtx", "txt", "csv", "tsv", "npy", "npz")
 
 
 def of(matrix: np.ndarray, integer: bool | None = None) -> GraphInput:
@@ -81,7 +80,7 @@ def test_zeros_that_npy_cannot_tell_from_no_edge_which_npz_names(tmp_path: Path)
         write(of(np.array([[-1, 0], [0, -1]], dtype=np.float32), integer=True), tmp_path / "g.npy")
 
 
-@pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet", "graphml"])
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
 def test_names_come_back(tmp_path: Path, suffix: str) -> None:
     (tmp_path / "towns.csv").write_text('Aix,"Bern, ""B"" & <b>",3\n"Bern, ""B"" & <b>",Como,4\nDole,Dole,5\n')
     towns = read(str(tmp_path / "towns.csv"), "int32")
@@ -101,9 +100,6 @@ def test_other_programs_read_a_saved_graph(tmp_path: Path) -> None:
     assert lines[0] == "%%MatrixMarket matrix coordinate real general" and lines[2] == f"20 20 {graph.edges}"
     write(generate(Experiment(n=20)), tmp_path / "g.gr")
     assert all(re.fullmatch(r"c .*|p sp 20 \d+|a \d+ \d+ \d+", x) for x in (tmp_path / "g.gr").read_text().splitlines())
-    write(graph, tmp_path / "g.parquet")
-    table = parquet.read_table(tmp_path / "g.parquet")
-    assert table.column_names == ["source", "target", "weight"] and str(table.schema.types[0]) == "int64"
 
 
 def test_a_drawing_of_a_small_graph(tmp_path: Path) -> None:

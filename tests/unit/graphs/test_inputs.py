@@ -326,8 +326,8 @@ def test_names_are_not_changed_in_files(tmp_path: Path, capsys: pytest.CaptureFi
     assert (tmp_path / "o.csv").read_text().splitlines()[1] == f"{name},B,3"
     assert main(["solve", str(INPUTS / "zwnj.csv"), "--from", name, "--to", "C", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["path"] == [name, "B", "C"]
-    assert main(["graph", "--file", str(INPUTS / "zwnj.csv"), "-o", str(tmp_path / "g.graphml")]) == 0
-    assert length(tmp_path / "g.graphml", name, "C") == 5
+    assert main(["graph", "--file", str(INPUTS / "zwnj.csv"), "-o", str(tmp_path / "g.tsv")]) == 0
+    assert length(tmp_path / "g.tsv", name, "C") == 5
 
 
 def test_columns_are_aligned_by_cells(capsys: pytest.CaptureFixture[str]) -> None:
