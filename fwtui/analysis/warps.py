@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from fwtui.common import units
 from fwtui.stream.events import WarpSamples
-from fwtui.stream.listing import MAX_MIX, OTHER, CodeLine, Instruction, Listing, opcode
+from fwtui.stream.listing import MAX_MIX, OTHER, CodeLine, Listing
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run, of_phase
 from fwtui_kernels.plan import WARP
@@ -346,26 +345,6 @@ def _line_shares(listing: Listing) -> dict[tuple[object, ...], tuple[CodeLine, f
 
 def _moved(changes: list[ShareChange]) -> list[ShareChange]:
     return sorted((one for one in changes if one.size >= MIN_CHANGE), key=lambda one: -one.size)
-
-
-class LoopRow(NamedTuple):
-    """An instruction of two inner loops: "-" only in the baseline, "+" only in the run, " " in both (by name)."""
-
-    sign: str
-    instruction: Instruction
-
-
-def loop_rows(run: Listing, baseline: Listing) -> list[LoopRow]:
-    """Return the difference of two inner loops, by the names of their instructions."""
-    ours, theirs = run.inner, baseline.inner
-    names = [[opcode(one.text) for one in loop] for loop in (theirs, ours)]
-    rows: list[LoopRow] = []
-    for what, i, until, j, end in SequenceMatcher(None, *names, autojunk=False).get_opcodes():
-        if what == "equal":
-            rows += [LoopRow(" ", one) for one in ours[j:end]]
-        else:
-            rows += [*(LoopRow("-", one) for one in theirs[i:until]), *(LoopRow("+", one) for one in ours[j:end])]
-    return rows
 
 
 def mix_changes(run: Mapping[str, int], baseline: Mapping[str, int]) -> Sequence[tuple[str, int, int]]:

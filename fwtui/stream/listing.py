@@ -72,12 +72,6 @@ class Listing(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The lines with samples, hottest first."""
         return sorted((line for line in self.lines if line.samples), key=lambda line: -line.samples)
 
-    @property
-    def inner(self) -> tuple[Instruction, ...]:
-        """Return the instructions of `loop`; all if there is no loop."""
-        first, last = self.loop
-        return tuple(one for one in self.instructions if first <= one.offset <= last) if last else self.instructions
-
 
 class CodeText(Event, frozen=True, kw_only=True):
     """The lines and the most important instructions of a function, sent once per session; a later event adds instructions."""

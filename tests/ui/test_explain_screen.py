@@ -124,7 +124,6 @@ async def test_a_sampled_run_shows_its_hotspot_and_the_changes_from_its_baseline
         assert "run 1   Warps stall on barrier (waits for its block) in 50 % of PC samples" in text
         assert re.search(r"reasons +0 % +60 %  S short scoreboard .*\n +50 % +0 %  B barrier .*\n +50 % +40 %  I selected", text)
         assert "1 of 4 instructions" not in text
-        assert "run 3: 3 of 4 instructions are LDS, 1 FMNMX" in await shown(pilot, "pagedown")
 
 
 async def test_other_runs_are_explained_and_sliders_change_the_estimate(replay_of: Replay) -> None:

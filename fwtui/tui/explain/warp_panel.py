@@ -29,7 +29,6 @@ from fwtui.analysis.warps import (
     issue_rate,
     line_changes,
     loop_facts,
-    loop_rows,
     main_samples,
     mix_changes,
     percentages,
@@ -70,7 +69,6 @@ OTHERS = ("X", "$foreground")
 LETTERS = "; ".join([*(f"{letter}: {stall(name).label}" for name, (letter, _) in SIGNS.items()), f"{OTHERS[0]}: another reason"])
 LABEL, NUMBER = 8, 9  # cells
 MAX_LINES, MAX_NAMES = 8, 8  # largest changes of lines and of instruction counts
-DIFF = {"-": "$text-error", "+": "$text-success", " ": MUTED}
 Cells = tuple[str, str, Piece]  # value of the baseline, value of the run, label
 
 
@@ -365,7 +363,7 @@ class VersusHead(TextPanel[WarpPair | None]):
 
 
 class VersusTable(TextPanel[WarpPair | None]):
-    """The changes between two runs: shares of samples, then the inner loops by size, instruction counts and instructions."""
+    """The changes between two runs: shares of samples, then the inner loops by size and instruction counts."""
 
     def draw(self, subject: WarpPair, width: int) -> Sequence[Content]:
         ours, theirs = subject
@@ -375,15 +373,15 @@ class VersusTable(TextPanel[WarpPair | None]):
         reasons = [(one, *SIGNS.get(one.reason, OTHERS)) for one in reason_changes(ours.samples, theirs.samples)]
         named = [(one, line((f"{sign} ", f"{STRONG} {colour}"), stall(one.reason).label)) for one, sign, colour in reasons]
         rows += _section("reasons", [_shares(*one) for one in named])
-        both = None if ours.listing is None or theirs.listing is None else (ours.listing, theirs.listing)
-        if both is not None:
-            lines = [(one, one.line) for one in line_changes(*both)[:MAX_LINES] if one.line is not None]
+        if ours.listing is not None and theirs.listing is not None:
+            changes = line_changes(ours.listing, theirs.listing)[:MAX_LINES]
+            lines = [(one, one.line) for one in changes if one.line is not None]
             texts = [(one, line((f"{at.file}:{at.line}  ", MUTED), at.text.strip())) for one, at in lines]
             rows += _section("lines", [_shares(*one) for one in texts])
         rows += _section("loop", [*_facts(ours, theirs)])
         mixes = mix_changes(ours.samples.mix, theirs.samples.mix)[:MAX_NAMES]
         rows += _section("counts", [(f"{there:,}", f"{here:,}", (name, "")) for name, there, here in mixes])
-        return [*rows, *(_diff(*both, subject) if both is not None else [])]
+        return rows
 
 
 def _named(subject: WarpSubject) -> str:
@@ -420,19 +418,3 @@ def _section(label: str, cells: Sequence[Cells]) -> list[Content]:
 def _both(label: str, there: str, here: str, styles: tuple[str, str], text: Piece = "") -> Content:
     numbers = (f"{there:>{NUMBER}}", styles[0]), (f"{here:>{NUMBER}}", styles[1] or STRONG)
     return line((f"{label:<{LABEL}}", MUTED), *numbers, "  ", text)
-
-
-def _diff(ours: Listing, theirs: Listing, named: WarpPair) -> list[Content]:
-    rows = [line(""), line(("inner loops, by the names of their instructions", STRONG))]
-    for sign, listing, subject in (("-", theirs, named[1]), ("+", ours, named[0])):
-        recorded, every = len(listing.inner), sum(listing.mix.values())
-        mix = f"{sign} {_named(subject)}: {describe_mix(listing.mix)}"
-        cut = f"; only the {recorded} with the most samples were recorded" if recorded < every else ""
-        rows.append(line((mix, DIFF[sign]), (cut, MUTED)))
-    totals = [one.samples.samples if one.samples is not None else 0 for one in named]
-    for sign, one in loop_rows(ours, theirs):
-        share = one.samples / (totals[sign == "-"] or 1)
-        recorded = f"{100 * share:>4.0f} % " if share >= MIN_SHARE else " " * 7
-        style = DIFF[sign] if sign != " " else ""
-        rows.append(line((f"{sign} ", DIFF[sign]), recorded, (f"{one.offset:>5x}  ", MUTED), (one.text, style)))
-    return rows

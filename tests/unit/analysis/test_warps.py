@@ -16,7 +16,6 @@ from fwtui.analysis.warps import (
     issue_rate,
     line_changes,
     loop_facts,
-    loop_rows,
     main_reason,
     mix_changes,
     reason_changes,
@@ -188,14 +187,6 @@ def test_two_runs_differ_in_the_shares_of_reasons_lines_and_instructions() -> No
     told = [(one.line.file, one.line.line, one.baseline, one.run) for one in line_changes(now, before) if one.line is not None]
     assert told == [("b.py", 8, None, 0.5), ("b.py", 7, 0.9, 0.5), ("a.py", 4, 0.1, None)]
 
-    def loop(*texts: str) -> Listing:
-        code = tuple(Instruction(16 * place, text, -1) for place, text in enumerate(texts))
-        return Listing(instructions=code, loop=(16, 16 * (len(texts) - 2)))
-
-    now = loop("S2R R0", "LDS.128 R8, [R2]", "@P0 FADD R1, R3", "FMNMX R4", "EXIT")
-    before = loop("S2R R0", "LDS R1, [R2]", "FADD R7, R8", "FMNMX R9", "EXIT")
-    rows = [(one.sign, one.instruction.text) for one in loop_rows(now, before)]
-    assert rows == [("-", "LDS R1, [R2]"), ("+", "LDS.128 R8, [R2]"), (" ", "@P0 FADD R1, R3"), (" ", "FMNMX R4")]
     assert mix_changes({"FADD": 64, "LDS": 2}, {"FADD": 8, "LDS": 2, "SEL": 4}) == [("FADD", 8, 64), ("SEL", 4, 0)]
 
 
