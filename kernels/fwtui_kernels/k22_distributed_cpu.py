@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import partial
 
 from fwtui_kernels.parts import distributed
-from fwtui_kernels.programs.rank_programs import CpuRank, ranked
+from fwtui_kernels.programs.rank_programs import CpuRank
 
 KERNEL = distributed.rung(
     id="distributed-cpu",
     title="Several processes",
     backend="cpu",
     plan=partial(distributed.plan, whole_words=False),
-    build=partial(ranked, CpuRank),
+    build=CpuRank,
     summary="Tile rows are distributed cyclically over processes; each round, the owner of row p broadcasts it to the others.",
     lesson=(
         "One process is limited in speed and memory. Here the matrix is divided into rows of tiles, which are distributed "

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from fwtui_kernels.parts import distributed
 from fwtui_kernels.parts.rank_products import CudaRank
 from fwtui_kernels.parts.register_tiled import CHOICES
 from fwtui_kernels.plan import MAX_N
-from fwtui_kernels.programs.rank_programs import ranked
 
 KERNEL = distributed.rung(
     id="distributed",
     title="Distributed",
-    build=partial(ranked, CudaRank),
+    build=CudaRank,
     summary="Tile rows are distributed cyclically over several GPUs; the owner broadcasts the next panel one round ahead.",
     lesson=(
         "The products are those of the register-tiled rungs; the distribution of the data is new. Each of two GPUs owns every "

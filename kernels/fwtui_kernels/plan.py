@@ -200,7 +200,7 @@ class Target:
     multiprocessors: int = 0
     shared_per_block: int = 49152
     rank: int = 0  # number of this rank
-    link: Link | None = None  # to the other ranks; None if one program holds the rows of all ranks
+    link: Link | None = None  # to the other ranks; None if there are none
 
 
 @dataclass(frozen=True, slots=True)

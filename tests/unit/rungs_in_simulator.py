@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from all_ranks import AllRanks
 from in_simulator import kernel_in
 from path_checks import floyd_warshall
 
@@ -59,7 +60,7 @@ def right(
     chosen = {**{option.name: option.default for option in kernel.options}, **(options or {})}
     sign = kind != "negative" if nonnegative is None else nonnegative
     shape = Shape(n, tile, dtype, nonnegative=sign, options=tuple(sorted(chosen.items())), ranks=ranks)
-    program: Any = kernel.build(shape, Target("simulator"))
+    program: Any = AllRanks(kernel, shape, Target("simulator")) if ranks > 1 else kernel.build(shape, Target("simulator"))
     buffers: Any = program.allocate()
     stream = cuda.stream()
     if ranks == 1:

@@ -1,15 +1,13 @@
-"""Programs of the distributed rungs: one rank's rows, or all ranks in one process."""
+"""The rows of a rank of the distributed rungs, and its program on a CPU."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from fwtui_kernels.plan import EVERY, Buffers, Program, Resources, Shape, Step, Target
+from fwtui_kernels.plan import Buffers, Shape, Step, Target
 from fwtui_kernels.programs.cpu_program import CpuProgram, pad
 
 
@@ -108,58 +106,3 @@ class CpuRank(CpuProgram):
     def _wait(self, *which: int) -> None:
         for buffer in which:
             self._arriving.pop(buffer, lambda: None)()
-
-
-class AllRanks(Program):
-    """All ranks in one process, one after the other, for the simulator, one GPU and tests. Its buffers are those of each rank."""
-
-    def __init__(self, shape: Shape, target: Target, build: Callable[[Target], Any]):
-        self.shape = shape
-        self._rows = [RankRows(shape, rank) for rank in range(shape.ranks)]
-        self._ranks: Sequence[Any] = [build(replace(target, rank=rank)) for rank in range(shape.ranks)]
-        self.home = self._ranks[0].home
-
-    def allocate(self) -> Buffers:
-        return [rank.allocate() for rank in self._ranks]
-
-    def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
-        for rank, rows, mine in zip(self._ranks, self._rows, buffers, strict=True):
-            rank.load(rows.taken_from(matrix), mine, stream)
-
-    def restore(self, buffers: Buffers, stream: Any) -> None:
-        for rank, mine in zip(self._ranks, buffers, strict=True):
-            rank.restore(mine, stream)
-
-    def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
-        if step.rank != EVERY:
-            self._ranks[step.rank].launch(step, buffers[step.rank], stream)
-            return
-        p, owner = step.args
-        arrays = [rank.broadcast_array(mine, p) for rank, mine in zip(self._ranks, buffers, strict=True)]
-        for rank, array in enumerate(arrays):
-            if rank != owner:
-                copy(array, arrays[owner], stream)
-
-    def unload(self, buffers: Buffers, stream: Any) -> Any:
-        matrix = np.empty((self.shape.n, self.shape.n), self.shape.dtype)
-        for rank, rows, mine in zip(self._ranks, self._rows, buffers, strict=True):
-            rows.put(rank.unload(mine, stream), matrix)
-        return matrix
-
-    def resources(self) -> Mapping[str, Resources]:
-        return {name: got for rank in self._ranks for name, got in rank.resources().items()}
-
-
-def copy(to: Any, source: Any, stream: Any) -> None:
-    """Copy an array to another one in the same memory."""
-    if isinstance(to, np.ndarray):
-        np.copyto(to, source)
-    else:
-        to.copy_to_device(source, stream=stream)
-
-
-def ranked(rank: Callable[[Shape, Target], Any], shape: Shape, target: Target) -> Program:
-    """Return the program of one rank, or of all ranks if there is no link to other processes."""
-    if target.link is None and shape.ranks > 1:
-        return AllRanks(shape, target, partial(rank, shape))
-    return rank(shape, target)
