@@ -11,12 +11,12 @@ from pressing import until
 from textual.app import App, ComposeResult
 
 from fwtui.common import units
-from fwtui.tui.charts import Axis, Figure, Rule, Series, finite
+from fwtui.tui.charts import Axis, Figure, Rule, Series
 from fwtui.tui.charts import figure as figure_module
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.charts.drawing import Drawing, column_of, draw
 from fwtui.tui.charts.figure import SHAPES, sign
-from fwtui.tui.charts.scale import Scale, decimated, scale, ticks
+from fwtui.tui.charts.scale import decimated, scale, ticks
 from fwtui_kernels import registry, rungs
 
 NS = (256.0, 512.0, 1024.0, 2048.0, 4096.0)
@@ -153,15 +153,6 @@ def test_ticks_are_few_rising_and_on_the_scale(values: list[float], log: bool, m
     told = ticks(found, most, base)
     assert len(told) <= most and list(told) == sorted(set(told))
     assert all(-1e-6 <= found.share(tick) <= 1 + 1e-6 for tick in told)
-
-
-def test_ticks_are_round_numbers() -> None:
-    assert ticks(Scale(0, 700), 5) == (0, 200, 400, 600)
-    assert ticks(Scale(1e9, 1e12, True), 5) == (1e9, 1e10, 1e11, 1e12)
-    assert ticks(Scale(256, 8192, True), 8, 2) == (256, 512, 1024, 2048, 4096, 8192)
-    assert ticks(Scale(20, 80, True), 5) == (20, 50)
-    assert scale([0.3, 0.92]) == Scale(0, 1) and scale([3, 470]) == Scale(0, 600)
-    assert finite([1, None, math.nan, math.inf, 1e16]) == (1.0, None, None, None, None)
 
 
 class Showing(App[None]):

@@ -8,14 +8,13 @@ import scenes
 from apps import Compare, Replay, replay_at_end, screen_of
 from builders import model_of, run_started
 from fake_live import FakeLive
-from msgspec import structs
 from msgspec.structs import replace
 from pressing import NARROW, SIZES, WIDE, go, keyed, opened, press, proceed
 from recorded_sessions import OTHER, SESSION, medians, milliseconds
 from textual.pilot import Pilot
 from textual.widgets import Digits, Input, OptionList
 
-from fwtui.analysis.compare import FASTER, ComparedRun, LowerBound, compare
+from fwtui.analysis.compare import FASTER, ComparedRun, compare
 from fwtui.analysis.race_timeline import SECONDS, ProgressCurve, RacePosition
 from fwtui.analysis.run_summary import summarise
 from fwtui.experiment.experiment import changed
@@ -183,30 +182,6 @@ def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:
     assert all(sum(cells + 2 for _, cells in detail.columns(width)) < width for width in range(58, 300))
 
 
-def test_approximate_phase_times_are_marked() -> None:
-    *told, done = scenes.run(2, 9.0, scenes.experiment("katz-kider"), title="b")
-    first = scenes.run(1, 1.0, scenes.experiment("naive"), title="a")
-    pair = pair_of(model_of([*first, *told, structs.replace(done, instrumentation=0.01536)]), 2, 1)
-    *_, last = detail.Deltas(None).draw(pair, 120)
-    assert last.plain.startswith("run 2")
-    assert "instrumented repetitions took 40 % longer; the per-phase times are approximate" in last.plain
-
-
-@pytest.mark.parametrize(("seconds", "words"), [(3.9, "SLOWER  about 102x (one repetition)"), (0.06, "UNCLEAR")])
-def test_a_large_difference_of_few_repetitions_is_approximate(seconds: float, words: str) -> None:
-    first = scenes.run(1, 100.0, scenes.experiment("naive"), title="naive", seconds=0.0384, passes=1)
-    second = scenes.run(2, 200.0, scenes.experiment("katz-kider"), title="katz-kider", seconds=seconds, passes=1)
-    pair = pair_of(model_of([*first, *second]), 2, 1)
-    shown = "\n".join(row.plain for row in detail.CompareVerdict(pair).draw(pair, 100))
-    assert f"run 2 against run 1  {words}" in shown
-    assert ("about 102x (one repetition); for a better estimate use at least 5 repetitions" in " ".join(shown.split())) == (
-        words != "UNCLEAR"
-    )
-    assert detail.row_cells(detail.CompareRow(pair.entrant, pair.comparison), 19)["vs base"].plain == (
-        "~1/102" if words != "UNCLEAR" else "-"
-    )
-
-
 def test_a_change_of_many_times_is_not_a_percentage() -> None:
     assert [detail.share_changed(share) for share in (None, 0.031, -0.981, 9.9, 214.1)] == [
         "",
@@ -305,13 +280,3 @@ def test_picture(now: list[float], snap_compare: Compare, size: tuple[int, int])
         await after(pilot, now, 0.5)
 
     assert snap_compare(replay_at_end(SESSION, "compare"), terminal_size=size, run_before=story)
-
-
-def test_noise_is_reported_in_full_below_the_reasons() -> None:
-    naive = scenes.run(1, 1.0, scenes.experiment("naive"), title="a", seconds=0.3)
-    pair = pair_of(model_of([*naive, *scenes.run(2, 9.0, scenes.experiment("katz-kider"), title="b")]), 2, 1)
-    why = "run 2 was noisy (other processes used 69 % of the CPU) and run 1 was noisy (other processes used 71 % of the CPU)"
-    noisy = LowerBound(0.13, 0.1, 0.15, 5.0, "noisy")
-    pair = pair._replace(comparison=pair.comparison._replace(ratio=noisy, why=f"{noisy.text}: {why}"))
-    shown = [" ".join(row.plain.split()) for row in detail.CompareVerdict(pair).draw(pair, 78)]
-    assert "run 2 against run 1 FASTER" in shown and " ".join(shown).endswith(f"noise {why}")

@@ -137,15 +137,6 @@ def subject(run: int, baseline: int | None = None, until: str = "end", **changes
     return RunSubject(chosen, None, model.gpu, model.runs.get(baseline) if baseline else None, True)
 
 
-def test_a_single_run_has_time_spread_rate_and_share_of_peak() -> None:
-    assert figure(subject(2)) == LargeNumber("38.4 ms", "")
-    assert [row.plain for row in headline_rows(subject(2))] == [
-        "",
-        "± 0.3 %, 12 repetitions",
-        "1.79 T relaxations/s · effective bandwidth 14.0 % of peak",
-    ]
-
-
 def test_with_a_baseline_the_ratio_is_the_largest() -> None:
     model = model_of(scenes.gpu_session())
     told = summarise(ComparedRun(model, model.runs[2]), ComparedRun(model, model.runs[1]))
@@ -158,12 +149,6 @@ def test_with_a_baseline_the_ratio_is_the_largest() -> None:
     slower = subject(1, baseline=2)._replace(verdict=back)
     assert figure(slower).number == "227 ms" and "227" not in headline_rows(slower)[1].plain
     assert headline_rows(slower)[0].plain.startswith("NAIVE: 5.92x SLOWER THAN KATZ-KIDER")
-
-
-def test_unverified_numbers_are_marked_unreliable() -> None:
-    wrong = subject(2, verdict=scenes.verdict("wrong", "3 cells differ"))
-    assert figure(wrong) == LargeNumber("38.4 ms", "", True)
-    assert "unreliable: INCORRECT 3 cells differ" in headline_rows(wrong)[1].plain
 
 
 async def test_presenter_mode_enlarges_the_main_figures_of_a_replay(replay_of: Replay) -> None:

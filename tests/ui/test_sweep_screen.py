@@ -15,8 +15,7 @@ from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
 from fwtui.campaigns.sweep.findings import findings
-from fwtui.campaigns.sweep.running import Sweep
-from fwtui.campaigns.sweep.squares import ENDED, Square, of_runs, of_sweep
+from fwtui.campaigns.sweep.squares import ENDED, Square, of_runs
 from fwtui.common.errors import Refused
 from fwtui.common.text import cut_middle
 from fwtui.experiment import user_kernel_registry
@@ -324,16 +323,6 @@ def test_the_form_sweeps_devices_where_the_kernel_runs_on_several(live: Scripted
     }
     draft.set("kernel", "serial")
     assert not any(row.shown for row in draft.rows() if row.key == "devices")
-
-
-def test_rows_of_a_sweep_are_what_differs(live: ScriptedLive) -> None:
-    draft = SweepDraft(settle(Experiment()), lambda: live.settled)
-    draft.set("kernel", "serial,tiled-cpu")
-    draft.set("tile", "16,32,7")
-    squares = of_sweep(Sweep(live, draft.grid(), 10))
-    assert [row.name for row in squares.rows] == ["serial", "tiled-cpu · tile 16", "tiled-cpu · tile 32"]
-    draft.toggle("serial")
-    assert draft.text("kernel") == "tiled-cpu"
 
 
 def test_a_kernel_file_in_the_form_is_checked_after_it_is_loaded(live: ScriptedLive, tmp_path: Path) -> None:

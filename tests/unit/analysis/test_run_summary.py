@@ -115,12 +115,6 @@ def why(first: list[Any], second: list[Any]) -> str:
     return explain(ComparedRun(model, run), ComparedRun(model, base)).sentence("press h")
 
 
-def test_a_number_that_is_used_more_often_is_the_reason() -> None:
-    said = why(ran(1, "naive", 0.08, 16_000), ran(2, "katz-kider", 0.01, 500))
-    assert said.startswith("8.00x speedup over Naive: 32x fewer bytes requested: 17.2 GB -> 537 MB. ")
-    assert said.endswith("Bottleneck: unknown: device memory 1 % of its bandwidth; press h.")
-
-
 @pytest.mark.parametrize(("share", "said"), [(0.13, True), (0.8, False)])
 def test_other_work_is_named_only_far_below_the_peak_rate(share: float, said: bool) -> None:
     counters = {"dram_share": 0.1, "memory_share": 0.95, "compute_share": 0.95}

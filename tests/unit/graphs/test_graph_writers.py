@@ -153,8 +153,6 @@ class TestCommand:
         assert re.fullmatch(
             r"fwtui: g.mtx: 50 vertices, 245 edges, weights 1..16; generated in .*, .* written in .*\n", capfd.readouterr().err
         )
-        assert main(["graph", "--file", str(out), "--dtype", "int32", "-o", str(tmp_path / "g.gr")]) == 0
-        assert "read in" in capfd.readouterr().err
 
     def test_printing_and_mistakes(self, capsys: pytest.CaptureFixture[str]) -> None:
         save(Experiment(n=5, dtype="int32"), "")

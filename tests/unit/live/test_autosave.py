@@ -131,20 +131,6 @@ def test_a_name_keeps_it_from_its_beginning_and_again_renames_it(begin: Callable
     assert [line.event.run for line in loaded.lines if isinstance(line.event, events.RunDone)] == [1, 2, 3]
 
 
-def test_a_name_without_anything_kept_records_from_then_on(begin: Callable[[], Live]) -> None:
-    live = Live(telemetry_hz=0)
-    run(live, 1)
-    live.name("late")
-    run(live, 2)
-    live.name("later")
-    run(live, 3)
-    live.close()
-    (path,) = files(own_folder())
-    loaded = load(path)
-    assert loaded.header.title == "later" and loaded.complete
-    assert [line.event.run for line in loaded.lines if isinstance(line.event, events.RunDone)] == [2, 3]
-
-
 def test_only_the_last_twenty_and_what_had_a_finished_run_are_kept_and_none_that_is_in_use(begin: Callable[[], Live]) -> None:
     other = begin()  # another dashboard
     run(other, 1)

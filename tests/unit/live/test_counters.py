@@ -246,6 +246,7 @@ class TestPermission:
 
 
 class TestCommand:
+    @pytest.mark.slow
     def test_a_run_keeps_its_counters_in_the_session(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:

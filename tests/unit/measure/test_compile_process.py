@@ -97,15 +97,3 @@ $L__BB0_2:
 )
 def test_stores_within_the_loop_over_k_are_not_in_registers(inside: str, after: str, wanted: bool) -> None:
     assert rewrites(PTX.replace("{inside}", inside).replace("{after}", after)) == wanted
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("kernel", "wanted"), [("blocked-global", True), ("register-tile", False), ("tile_64", False)])
-def test_rungs_in_global_memory_are_distinguished_from_those_in_registers(kernel: str, wanted: bool) -> None:
-    pytest.importorskip("cuda.core")
-    example = Path(fwtui_kernels.__file__).parent / "examples" / f"{kernel}.cu.py"
-    path = str(example) if example.exists() else ""
-    found = compile_kernel(CompileRequest(kernel=kernel, path=path, capability=(9, 0)))
-    assert found is not None
-    (rest,) = (used for used in found.used if used.phase == "rest")
-    assert rest.tile**2 >= 2 * rest.threads and rest.rewrites == wanted

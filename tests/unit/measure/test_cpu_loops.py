@@ -10,7 +10,6 @@ from fwtui.engine.engine import HostEngine
 from fwtui.engine.kernel_instance import load_kernel
 from fwtui.measure.cpu_loops import Loop, executed_loop, inner_loop, inner_loops
 from fwtui_kernels import registry
-from fwtui_kernels.compiled.cpu_vectors import ROWS, vector_bytes, width_of
 from fwtui_kernels.compiled.numba_internals import assembly
 from fwtui_kernels.plan import ITEMSIZE, Shape, Target
 
@@ -63,21 +62,6 @@ def test_the_loop_of_most_relaxations_is_found(text: str, lanes: int, bits: int,
     assert inner_loop(NONE) is None and inner_loop("") is None
     assert inner_loop(AVX2.replace("\tjb", "\tretq\n\tjb")) is None, "a jump back over a return is not a loop"
     assert inner_loop(text, most=4) == (Loop(1, 32, 1, {"vaddss": 1, "vucomiss": 1, "jbe": 1}) if text == X86 else None)
-
-
-@pytest.mark.slow  # test_runner.py looks at the loops of each kernel
-@pytest.mark.parametrize(("dtype", "vector"), [("float32", 0), ("float32", 1), ("int16", 1), ("int16", 0)])
-def test_the_loops_of_the_tiled_kernel_are_those_it_runs(dtype: str, vector: int) -> None:
-    kernel, options = registry()["tiled-cpu"], (("cores", 0), ("order", 1), ("vector", vector))
-    with load_kernel(kernel, Shape(64, 32, dtype, options=options), HostEngine(Target("cpu"))) as it:
-        found = dict(inner_loops(it, cached=False))
-    assert set(found) == {"pivot", "panels", "rest"}
-    width, item = width_of(ITEMSIZE[dtype], 32), ITEMSIZE[dtype]
-    loop = found["rest"]
-    assert all("callq" not in one.mix and not one.skipped for one in found.values())
-    assert loop.item_bits == 8 * item and loop.lanes == (min(vector_bytes() // item, width) if vector else 1)
-    if vector:
-        assert loop.relaxations % (ROWS * width) == 0, "whole k of a block of registers, and nothing wider"
 
 
 def copied(distance, k):
