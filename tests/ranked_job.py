@@ -26,14 +26,14 @@ def random_graphs(seed: int, count: int) -> Iterator[Experiment]:
     yield Experiment(n=70, low=-5, high=10, density=0.5)
 
 
-def run_all(devices: str, kernel: str, asked: Sequence[Experiment], brief: bool, tile: int) -> list[Run]:
+def run_all(devices: str, kernel: str, asked: Sequence[Experiment], tile: int) -> list[Run]:
     """Run all experiments in one job on these devices and compare each cell with SciPy."""
     job = MpiJob(devices, 60.0, time.monotonic(), worker_environment("real"))
     model, end = Model(), time.monotonic() + MANY
     try:
         for number, experiment in enumerate(asked):
             whole = settle(changed(experiment, kernel=kernel, tile=tile, devices=devices, repeats=1, verify="full"))
-            job.send(requests.RunRequest(number, whole, brief=brief))
+            job.send(requests.RunRequest(number, whole))
         while sum(run.done is not None for run in model.runs.values()) < len(asked):
             assert time.monotonic() < end and not job.gone, job.last_output
             while job.lines:

@@ -22,13 +22,12 @@ from fwtui.analysis.disturbances import disturbances
 from fwtui.analysis.explanation import explain, speedup_causes
 from fwtui.analysis.limits import limit_of, of_all_devices, share_of_peak
 from fwtui.common import units
-from fwtui.machine.tuning_table import config_of
 from fwtui.stream.model import Model
 from fwtui.stream.run import WAIT, Run
 
 NONE = "-"  # value that does not apply; an unknown value is n/a
-# tables of runs: of `fwtui run` and exports, `compare`, `sweep`, the candidates of `tune` and its choices, and of two screens
-PRINTED, COMPARED, SWEPT, TUNED, PICKED = "printed", "compared", "swept", "tuned", "picked"
+# tables of runs: of `fwtui run` and exports, `compare`, `sweep`, and of two screens
+PRINTED, COMPARED, SWEPT = "printed", "compared", "swept"
 SCALED = "scaled"  # a sweep over numbers of devices
 HISTORY, COMPARISON = "history", "comparison"
 NARROW, WIDE, WIDEST, FULL = 72, 118, 140, 176  # cells of a screen
@@ -229,25 +228,22 @@ def outcome(model: Model, run: Run) -> str:
 
 # tables that share several columns
 _BOTH, _SMALL = {PRINTED: 0, COMPARED: 0}, {HISTORY: WIDE, COMPARISON: WIDE}
-_CHOSEN, _MEASURED = {TUNED: 0, PICKED: 0}, {PRINTED: 0, SWEPT: 0, SCALED: 0}
+_MEASURED = {PRINTED: 0, SWEPT: 0, SCALED: 0}
 _COMPARED = {COMPARED: 0, HISTORY: 0, COMPARISON: 0}
 ALL = (
     Column("number", "#", lambda r: r.run.id, {HISTORY: 0}, cells=3, right=True),
     Column("run", "run", lambda r: r.label or str(r.run.id), {PRINTED: 0, COMPARED: 0, COMPARISON: 0}),
-    Column("size", "n", lambda r: r.run.n or None, {**_CHOSEN, SCALED: 0}, cells=6, right=True, absent=NONE),
-    Column("whole type", "type", lambda r: r.run.experiment.dtype, _CHOSEN),
-    Column("asked", "kernel", _requested_kernel, {PRINTED: 0, TUNED: 0}, cells=20),
-    Column("picked", "auto picks", lambda r: r.run.experiment.kernel, {PICKED: 0}),
-    Column("choices", "choices", lambda r: config_of(r.run.experiment).label, _CHOSEN, cells=38),
+    Column("size", "n", lambda r: r.run.n or None, {SCALED: 0}, cells=6, right=True, absent=NONE),
+    Column("asked", "kernel", _requested_kernel, {PRINTED: 0}, cells=20),
     Column("kernel", "kernel", lambda r: r.run.experiment.kernel, _COMPARED, cells=16),
     Column("n", "n", lambda r: r.run.n or None, {**_BOTH, HISTORY: 0, COMPARISON: NARROW}, str, 5, True, absent=NONE),
     Column("tile", "tile", lambda r: r.run.experiment.tile or None, {**_BOTH, **_SMALL}, str, 4, True, absent=NONE),
     Column("devices", "devices", lambda r: max(1, len(r.run.ranks)), _SMALL, str, 7, True),
     Column("dtype", "dtype", lambda r: r.run.experiment.dtype, _BOTH),
     Column("type", "type", lambda r: short_dtype(r.run.experiment.dtype), _SMALL, cells=4),
-    Column("total", "median time", _total, {**_CHOSEN, **_MEASURED, **_COMPARED}, units.duration, 11, True, True),
+    Column("total", "median time", _total, {**_MEASURED, **_COMPARED}, units.duration, 11, True, True),
     Column("spread", "", _spread, {**_MEASURED, COMPARED: 0, HISTORY: FULL, COMPARISON: WIDE}, units.spread, 9, True, absent=""),
-    Column("rate", "rate", lambda r: r.run.rate, {**_MEASURED, PICKED: 0}, units.rate, right=True),
+    Column("rate", "rate", lambda r: r.run.rate, _MEASURED, units.rate, right=True),
     Column("relax/s", "relax/s", lambda r: r.run.rate or None, {HISTORY: WIDE}, _bare, 7, True, True),
     Column("of limit", "% of peak", _limit, {PRINTED: 0, HISTORY: WIDE}, units.percent, 9, True, True),
     Column("speed-up", "speedup", _gain, {SCALED: 0}, units.gain, right=True),
@@ -273,14 +269,13 @@ ALL = (
     Column("verdict", "verdict", _verdict, {COMPARED: 0, COMPARISON: 0, HISTORY: WIDEST}, cells=12),
     Column("because", "reason", _because, {COMPARED: 0, COMPARISON: 0}, cells=0),
     Column("result", "result", lambda r: r.ended or outcome(r.model, r.run), {**_MEASURED, HISTORY: 0}, cells=33),
-    Column("remark", "", lambda r: r.ended, {TUNED: 0}),
     Column("why", "reason", _why, {PRINTED: 0}, absent=NONE),
 )
 COLUMNS = {column.key: column for column in ALL}
 # columns that a printed table drops if it is too wide, in this order
 _DISPENSABLE = (
     *("flops", "checksum", "phases", "bandwidth", "of peak", "dtype", "from", "to", "spread", "tile", "of limit"),
-    *("whole type", "choices", "of best", "rate", "vs"),
+    *("of best", "rate", "vs"),
 )
 MIN = tuple(COLUMNS[key].title for key in _DISPENSABLE)
 

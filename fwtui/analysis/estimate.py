@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -34,24 +34,20 @@ class Expected(NamedTuple):
     compiling: float  # part of the total
 
 
-def expect(
-    model: Model, experiment: Experiment, brief: bool = False, rates: Mapping[str, float] = RATES, earlier: Sequence[Run] = ()
-) -> Expected:
-    """Estimate a run: repetitions, stages that grow with n^2, verification, and compilation unless it ran before.
-
-    A brief run has no instrumented repetitions. `earlier` runs are used in addition to those of the model.
-    """
-    runs, backend = [*earlier, *_timed(model)], kernel_named(experiment.kernel).backend
+def expect(model: Model, experiment: Experiment) -> Expected:
+    """Estimate a run: repetitions, stages that grow with n^2, verification, and compilation unless it ran before."""
+    runs, backend = [*_timed(model)], kernel_named(experiment.kernel).backend
     alike = _similar_runs(runs, experiment)
     nearest = _nearest(alike, experiment.n)
     if nearest is None:
-        one = experiment.n**3 / rates[backend]
+        one = experiment.n**3 / RATES[backend]
     else:
         measured = median(run.seconds or 0.0 for run in alike if run.n == nearest.n)
         one = seconds_at(measured, nearest.n, experiment.n, backend)
     compiling = FIRST_COMPILE * (not _repeats(runs, experiment))
     stages = _grown(_nearest(alike or runs, experiment.n), experiment, *GROWING)
-    return Expected(one, _passes(one, experiment, brief) + stages + _checking(runs, experiment) + compiling, compiling)
+    repetitions = one + _timed_repetitions(one, experiment) + max(one, min(PHASE_SECONDS, PHASE_PASSES * one))
+    return Expected(one, repetitions + stages + _checking(runs, experiment) + compiling, compiling)
 
 
 def estimated_seconds(model: Model, run: Run) -> float:
@@ -85,18 +81,17 @@ def progress_now(model: Model, run: Run) -> Progress | None:
     try:
         experiment = changed(run.experiment, n=run.n)
         one = run.seconds or expect(model, experiment).one
-        after = _passes(one, experiment, brief=True) + one if run.stage == "warm-up" else 0.0
+        after = _timed_repetitions(one, experiment) + one if run.stage == "warm-up" else 0.0
     except Refused:  # the kernel no longer exists
         return None
     left = max(0.0, one - waited) + after if one else 0.0
     return Progress(t=model.t, run=run.id, stage=run.stage, done=min(waited / one, NEARLY) if one else 0.0, left=left or None)
 
 
-def _passes(one: float, experiment: Experiment, brief: bool) -> float:
-    warm_up = one * (not brief or kernel_named(experiment.kernel).compiles)
-    stable = max(one, min(experiment.budget, max(ENOUGH_SECONDS, ENOUGH_PASSES * one)))
-    clean = experiment.repeats * one if experiment.repeats else stable
-    return warm_up + clean + (0.0 if brief else max(one, min(PHASE_SECONDS, PHASE_PASSES * one)))
+def _timed_repetitions(one: float, experiment: Experiment) -> float:
+    if experiment.repeats:
+        return experiment.repeats * one
+    return max(one, min(experiment.budget, max(ENOUGH_SECONDS, ENOUGH_PASSES * one)))
 
 
 def _checking(runs: Sequence[Run], experiment: Experiment) -> float:

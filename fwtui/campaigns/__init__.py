@@ -1,1 +1,1 @@
-"""Many runs: benchmarks, tuning, sweeps, and the experiments of published documents."""
+"""Many runs: sweeps, and the experiments of published documents."""

@@ -1,18 +1,16 @@
-"""The time limit of a campaign and the runner of its experiments, for sweep, tune and reproduce."""
+"""The time limit of a campaign and the runner of its experiments, for sweep and reproduce."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
+from collections.abc import Callable, Iterator, Sequence
 from math import inf
 
-from fwtui.analysis.estimate import RATES, Expected, expect
+from fwtui.analysis.estimate import Expected, expect
 from fwtui.common.errors import Refused
 from fwtui.common.units import duration
 from fwtui.experiment.experiment import Experiment, Settled
 from fwtui.live.protocols import DRAIN_EVERY, SessionDriver, finish
-from fwtui.stream.run import Run
 
 MAX_SECONDS = 60.0  # limit for one repetition
 
@@ -25,22 +23,14 @@ class Queue:
         live: SessionDriver,
         seconds: float,
         clock: Callable[[], float] = time.monotonic,
-        brief: bool = False,
-        rates: Mapping[str, float] = RATES,
-        earlier: Sequence[Run] = (),
         most: float = MAX_SECONDS,
     ):
-        """Prepare runs of at most `seconds` in all, and `most` seconds per repetition.
-
-        `brief`: measure only the median time; `rates`: relaxations/s of kernels that never ran, by backend; `earlier`: runs
-        of other sessions."""
+        """Prepare runs of at most `seconds` in all, and `most` seconds per repetition."""
         self.live = live
         self.seconds = seconds
-        self._clock, self._brief, self._rates, self._earlier = clock, brief, rates, earlier
-        self._most = most
+        self._clock, self._most = clock, most
         self._spent = 0.0
         self._since: float | None = None
-        self._number = 0  # number of the latest run
 
     @property
     def going(self) -> bool:
@@ -64,24 +54,17 @@ class Queue:
         """Stop the countdown."""
         self._spent, self._since = self.spent, None
 
-    def share(self, part: float) -> Queue:
-        """Return a queue with that share of the remaining time, which is already counting down."""
-        shared = copy(self)
-        shared.seconds, shared._spent, shared._since = part * self.left, 0.0, None
-        return shared.go()
-
     def expect(self, experiment: Experiment) -> Expected:
         """Return the estimated time of a run, from the session's runs so far."""
-        return expect(self.live.model, experiment, self._brief, self._rates, self._earlier)
+        return expect(self.live.model, experiment)
 
-    def refusal(self, experiment: Experiment, needed: float | None = None) -> str:
-        """Return the reason if there is not enough time, else ""; `needed`: seconds, by default of one run."""
+    def refusal(self, experiment: Experiment) -> str:
+        """Return the reason if there is not enough time, else ""."""
         expected, left = self.expect(experiment), self.left
-        needed = expected.total if needed is None else needed
         if expected.one > self._most:
             return f"expected to take {duration(expected.one)}, more than {self._most:.0f} s per repetition"
-        if needed > left:
-            return f"expected to take {duration(needed)}, and {duration(left)} of {duration(self.seconds)} are left"
+        if expected.total > left:
+            return f"expected to take {duration(expected.total)}, and {duration(left)} of {duration(self.seconds)} are left"
         return ""
 
     def repeated(self, experiment: Settled, rule: Sequence[tuple[float, int]], within: float = inf) -> Settled:
@@ -93,21 +76,10 @@ class Queue:
     def start(self, experiment: Settled) -> str:
         """Start a run; return the reason if it cannot run here, else ""."""
         try:
-            self._number = self.live.start(experiment, self._brief)
+            self.live.start(experiment)
         except Refused as refusal:
             return str(refusal)
         return ""
-
-    def run(self, experiment: Settled) -> tuple[Run | None, str]:
-        """Run an experiment to its end; return the run, and the reason if it has no result."""
-        if why := self.start(experiment):
-            return None, why
-        finish(self.live)
-        run = self.live.model.runs.get(self._number)
-        if run is not None and run.state == "done":
-            return run, ""
-        message = run.done.message if run is not None and run.done is not None else ""
-        return run, message or "the worker died"
 
 
 class Runner:

@@ -15,7 +15,7 @@ from fwtui.common.module_header import Outline
 
 GROUPS = {  # the order of `fwtui --help`
     "use": ("dashboard", "run", "solve", "replay", "list", "kernels"),
-    "measure": ("sweep", "compare", "reproduce", "tune", "graph"),
+    "measure": ("sweep", "compare", "reproduce", "graph"),
     "record": ("check", "export", "mark", "render"),
     "teach": ("new", "watch", "learn", "serve"),
     "maintain": ("doctor", "config"),

@@ -152,8 +152,7 @@ def _devices(kernel: Kernel, simulated: bool) -> tuple[str, ...]:
 
 
 _WHICH = (
-    "kernel id (`fwtui kernels` lists them), ./mine.py for your kernel (`fwtui new` writes one), or auto for the fastest one "
-    "measured on this machine (`fwtui tune`), else the best known"
+    "kernel id (`fwtui kernels` lists them), ./mine.py for your kernel (`fwtui new` writes one), or auto for the best known one"
 )
 
 _KINDS = (

@@ -154,4 +154,4 @@ class WarpSampling(SupervisedEvents):
         return events.Sampled(t=0.0, run=run, note="cancelled" if self._cancelled else died)
 
     def _suits(self, request: RunRequest) -> bool:
-        return self.mode != OFF and not request.brief and request.experiment.runs_on.backend == "cuda"
+        return self.mode != OFF and request.experiment.runs_on.backend == "cuda"

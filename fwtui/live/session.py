@@ -110,10 +110,10 @@ class Live:
     def busy(self) -> bool:
         return self._request is not None or self._counting is not None or self.warp_sampling.run is not None
 
-    def start(self, experiment: Settled, brief: bool = False) -> int:
+    def start(self, experiment: Settled) -> int:
         """Start a run and return its id. Raises Refused if another run is in progress.
 
-        While peak rates are measured, the run starts afterwards. `brief`: only its median time, without instrumented repetitions.
+        While peak rates are measured, the run starts afterwards.
         """
         if not isinstance(self._request, requests.ProbeRequest) or self._queued is not None:
             self._refuse_if_busy()
@@ -124,7 +124,7 @@ class Live:
             self.send_limits(device)
         run, self._next_run = self._next_run, self._next_run + 1
         self.experiments[run] = sharing(experiment, self.experiments.get(run - 1))
-        request = requests.RunRequest(run, experiment, brief, path_of(experiment.kernel), self.record_source)
+        request = requests.RunRequest(run, experiment, path_of(experiment.kernel), self.record_source)
         if self._request is None:
             self._send_request(request, device, experiment.devices)
         else:

@@ -1,1 +1,1 @@
-"""This machine: its hardware, settings, tuned results, and telemetry."""
+"""This machine: its hardware, settings, and telemetry."""

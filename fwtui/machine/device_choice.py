@@ -12,21 +12,19 @@ from pathlib import Path
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.experiment.device import ALL, CPU, FIRST_GPU, DeviceId, RankDevice, format_devices, places
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, Settled, changed, kernel_named, settle
-from fwtui.machine import hardware, tuning_table
-from fwtui.machine.tuning_table import Config
+from fwtui.machine import hardware
 from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO, in_order
 from fwtui_kernels.plan import Target
 
-MEASURED, KNOWN = "measured here", "best known"
-TYPICAL = {"cpu": 1024, "cuda": 4096}  # the size in a file is unknown until it is read
+KNOWN = "best known"
 
 
 def settle_here(experiment: Experiment) -> Settled:
     """Return the experiment with all choices made for this machine. Raises Refused if it cannot run, NoGpu without its GPU.
 
-    For the kernel `auto`, choose the fastest of `fwtui tune` on this device at the size nearest to n; without such results, the
-    first kernel of fwtui_kernels.auto.in_order that supports the size and data type. The field `auto` records the source.
+    For the kernel `auto`, choose the first kernel of fwtui_kernels.auto.in_order that supports the size and data type. The field
+    `auto` records that.
     """
     if experiment.devices == ALL:
         experiment = changed(experiment, devices=format_devices(all_gpus()))
@@ -67,15 +65,10 @@ def _choices(experiment: Experiment) -> Iterator[Experiment]:
     if experiment.devices:
         backend = "cpu" if experiment.places and experiment.places[0].gpu is None else "cuda"
         ranked = next(kernel.id for kernel in registry().values() if kernel.ranked and kernel.backend == backend)
-        configs = [(Config(kernel=ranked), KNOWN)]
+        kernels = [ranked]
     else:
-        n = TYPICAL[backend] if experiment.file else experiment.n
-        nonnegative = not experiment.file and experiment.low >= 0 and not experiment.negative
-        results = [] if device.simulated or n < 1 else tuning_table.load(device)
-        # auto never chooses a user's kernel
-        configs = [(t.config, MEASURED) for t in tuning_table.fastest(results, n, experiment.dtype, nonnegative) if not t.code]
-        configs += [(Config(kernel=kernel.id), KNOWN) for kernel in in_order(backend, experiment.dtype)]
-    return (changed(config.applied(experiment), auto=why) for config, why in configs)
+        kernels = [kernel.id for kernel in in_order(backend, experiment.dtype)]
+    return (changed(experiment, kernel=name, code="", tile=0, options={}, launch="", auto=KNOWN) for name in kernels)
 
 
 def _check_device(settled: Settled) -> None:

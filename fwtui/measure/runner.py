@@ -35,11 +35,10 @@ class Runner:
         self._inputs = Inputs()
         self._verifier = Verifier()
 
-    def run(self, context: RunContext, brief: bool = False, source: str = "") -> None:
+    def run(self, context: RunContext, source: str = "") -> None:
         """Carry out a run and send all its events, including RunDone. Raises only what breaks the worker.
 
-        `brief` skips the instrumented repetitions, and the warm-up unless something compiles; `source` is the file of a user's
-        kernel, whose lines are sent too.
+        `source` is the file of a user's kernel, whose lines are sent too.
         """
         experiment, engine = context.experiment, context.engine
         context.emit_event(
@@ -59,12 +58,12 @@ class Runner:
         outcome, message = "done", ""
         try:
             with self.ready(context) as (key, graph, repetitions):
-                one = repetitions.warm_up() if context.kernel.compiles or not brief else experiment.budget
+                one = repetitions.warm_up()
                 if engine.timed:
                     repetitions.run_timed(samples, guess=one)
                 self._verify(context, key, graph, repetitions.unload())
                 context.check()
-                if engine.timed and not brief:
+                if engine.timed:
                     by_phase = repetitions.run_instrumented()
         except Cancelled:
             engine.synchronize()

@@ -107,7 +107,7 @@ class Worker:
             return
         engine = self._engine(experiment.runs_on)
         context = RunContext(request.run, experiment, kernel, engine, partial(self._check, request.run), self.emit, self.now)
-        runner.run(context, request.brief, request.own if request.include_source else "")
+        runner.run(context, request.own if request.include_source else "")
 
     def _measuring(self) -> Runner:
         if self._runner is None:

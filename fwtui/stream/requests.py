@@ -16,7 +16,6 @@ class RunRequest(Struct, frozen=True, tag="start", tag_field="ask"):
 
     run: RunId
     experiment: Settled
-    brief: bool = False  # skips instrumented repetitions, and the warm-up unless code is compiled
     own: str = ""  # file of a user kernel
     include_source: bool = False  # record the source of a user kernel
 

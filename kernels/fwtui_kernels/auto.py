@@ -1,4 +1,4 @@
-"""The entry `auto` in the list of kernels, and its order of choice before anything is measured."""
+"""The entry `auto` in the list of kernels, and its order of choice."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AUTO = Kernel(
     phases={},
     plan=_nothing,
     build=_nothing,
-    summary="The fastest kernel, tile, options and launch mode measured here (fwtui tune), or the best known rung.",
+    summary="The best known rung for this device, size and data type.",
     lesson="",
     launch_modes=("auto",),
 )

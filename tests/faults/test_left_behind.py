@@ -70,7 +70,6 @@ BUSY = {
     "solve ranks": Busy(("solve", "g.npy", *RANKS, "-o", "out.csv", "--force"), _shares, signal.SIGKILL),
     "graph": Busy(("graph", "-n", "4000", "-o", "out.gr"), writes("out.gr"), signal.SIGINT, ("-n", "40")),
     "sweep": Busy(("sweep", "-k", "serial", "-n", "900,1000"), runs("fwtui.measure.worker"), signal.SIGINT, ("-n", "16,32")),
-    "tune": Busy(("tune", "--kernel", "tiled-cpu"), runs("fwtui.measure.worker"), signal.SIGTERM, ("-n", "64", "--seconds", "1")),
     "watch": Busy(("watch", "mine.py", "--trust"), runs("fwtui.measure.kernel_test_process"), signal.SIGTERM, ("--once",)),
     "dashboard": Busy(("dashboard",), runs("fwtui.machine.telemetry.sampler"), signal.SIGKILL, b"q"),
     "replay": Busy(("replay", "h200-n4096"), says(b"playing"), signal.SIGHUP, b"q"),

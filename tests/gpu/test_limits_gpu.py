@@ -1,6 +1,5 @@
-"""Peak rates of a real GPU, its tuned kernels, and the benchmark against other packages: pytest -m gpu."""
+"""Peak rates of a real GPU, and the benchmark against other packages: pytest -m gpu."""
 
-import json
 import os
 import subprocess
 import sys
@@ -53,12 +52,3 @@ def test_kernels_and_packages_are_timed_in_turns_and_right(tmp_path: Path) -> No
         tmp_path, str(ROOT / "tests" / "benchmarks" / "peers.py"), "-n", "512", "--rounds", "2", "--dtype", "int32"
     )
     assert "look-ahead" in printed and "scipy" in printed and "INCORRECT" not in printed
-
-
-def test_auto_runs_what_tune_found_on_this_gpu(tmp_path: Path) -> None:
-    words = ("-m", "fwtui", "tune", "--json", "-n", "512", "--dtype", "int32", "--seconds", "60")
-    trials = [json.loads(line) for line in run_python(tmp_path, *words).splitlines()]
-    best = min((t for t in trials if t["seconds"]), key=lambda t: t["seconds"])
-    ran = json.loads(run_python(tmp_path, "-m", "fwtui", "run", "--json", "-k", "auto", "-n", "512", "--dtype", "int32"))
-    assert (ran["kernel"], ran["experiment"]["tile"]) == (best["kernel"], best["tile"])
-    assert ran["experiment"]["auto"] == "measured here" and ran["verified"]

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.skipif(len(hardware.gpus().gpus) < 2,
 def test_a_hundred_random_graphs_equal_scipy(tile: int, count: int) -> None:
     asked = [*random_graphs(tile, count - 4), *(Experiment(n=n, dtype="int32", negative=0.2) for n in (257, 500, 1000))]
     asked.append(Experiment(n=700, low=-5, high=10, density=0.5))
-    runs = run_all("0,1", "distributed", asked, True, tile)
+    runs = run_all("0,1", "distributed", asked, tile)
     told = [run.verdict.verdict if run.verdict is not None else run.done for run in runs]
     cyclic = [place for place, experiment in enumerate(asked) if experiment.low < 0]
     assert len(told) == count and [place for place, words in enumerate(told) if words == "negative cycle"] == cyclic

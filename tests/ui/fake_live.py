@@ -49,7 +49,7 @@ class FakeLive:
     def settled(self, experiment: Experiment) -> Settled:
         return settle(experiment, kernel_named(experiment.kernel).backend == "cuda" and self.model.gpu is None)
 
-    def start(self, experiment: Settled, brief: bool = False) -> int:
+    def start(self, experiment: Settled) -> int:
         if self.busy and not self._measuring:
             raise Refused("a run is still running; cancel it or wait for its end")
         kernel = kernel_named(experiment.kernel)

@@ -39,7 +39,7 @@ class ScriptedLive(FakeLive):
     def mark(self, text: str) -> None:
         self.model.apply(events.Marker(t=self.model.t, text=text))
 
-    def start(self, experiment: Settled, brief: bool = False) -> int:
+    def start(self, experiment: Settled) -> int:
         number = super().start(experiment)
         asked = self.started[-1]
         rate = {16: 2e9, 32: 5e9, 64: 4e9, 128: 3e9}.get(asked.tile, 1e9) * (1 if asked.n > 64 else 0.4)

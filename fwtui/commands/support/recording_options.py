@@ -12,8 +12,6 @@ from fwtui.common.signals import on_signals, stop
 from fwtui.live.session import Live
 from fwtui.machine import settings
 from fwtui.machine.settings import SAMPLES
-from fwtui.stream.codec import Line
-from fwtui.stream.events import Fault
 
 MIN_HZ, MAX_HZ = 0.01, 10
 
@@ -41,13 +39,12 @@ def sampling_mode(args: argparse.Namespace) -> str:
     return args.samples or settings.load().text("samples")
 
 
-def live_session(args: argparse.Namespace, device: str = "") -> Live:
+def live_session(args: argparse.Namespace) -> Live:
     """Start a live session with the recording options and the telemetry of the device. Raises Refused."""
     rate = args.telemetry_hz
     if rate != 0 and not MIN_HZ <= rate <= MAX_HZ:
         raise Refused(f"telemetry rate {rate:g} Hz is neither 0 nor in {MIN_HZ} to {MAX_HZ} Hz; pass a rate in this range")
-    device = device or getattr(args, "field_device", None) or "auto"
-    live = Live(telemetry_hz=rate, device=device)
+    live = Live(telemetry_hz=rate, device=getattr(args, "field_device", None) or "auto")
     live.record_source = args.record_source
     live.samples = sampling_mode(args)
     if args.record is not None:
@@ -65,12 +62,6 @@ def with_progress(live: Live) -> None:
     live.sinks.append(StderrReporter(live.model))
     if live.recorder is not None:
         print_message(f"recording to {live.recorder.path}")
-
-
-def report_recording_failure(line: Line) -> None:
-    """Report that the recording failed; a sink for commands that report everything else themselves."""
-    if isinstance(line.event, Fault) and line.event.source == "recorder":
-        print_message(line.event.message)
 
 
 def close_session(live: Live, args: argparse.Namespace, reason: str = "closed") -> int:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from fwtui.__main__ import main
 from fwtui.analysis import columns
-from fwtui.analysis.columns import COMPARED, PICKED, PRINTED, PRINTED_HEAD, SWEPT, TUNED, Column, TableRow, head, line, printed
+from fwtui.analysis.columns import COMPARED, PRINTED, PRINTED_HEAD, SWEPT, Column, TableRow, head, line, printed
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.report import result
 from fwtui.commands import run as run_command
@@ -18,7 +18,6 @@ from fwtui.commands.support.experiment_options import experiments_of_every_kerne
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.common.version import RESULT_VERSION
 from fwtui.experiment.experiment import Experiment, Settled, settle
-from fwtui.machine.tuning_table import TuningResult
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui_kernels import registry
@@ -146,22 +145,13 @@ def test_a_baseline_has_to_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert "'scipy' is not among the kernels that run (serial)" in capsys.readouterr().err
 
 
-TRIAL = TuningResult(n=1000, dtype="int32", nonnegative=True, kernel="tiled-cpu", tile=64, options={"cores": 1}, seconds=0.5)
-
-
 def test_a_new_column_is_one_line_and_its_tables_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(columns.COLUMNS) == len(columns.ALL), "each has a key of its own"
-    row, tables = TableRow(Model(), TRIAL.run), (PRINTED, COMPARED, SWEPT, TUNED, PICKED)
+    made = model({"kernel": "serial", "n": 1000})
+    row, tables = TableRow(made, made.runs[1]), (PRINTED, COMPARED, SWEPT)
     before = [(head(table), line(table, row)) for table in tables]
     added = Column("added", "vertices", lambda r: r.run.n, dict.fromkeys(tables[1:], 0), unit=lambda n: f"{n} in all")
     monkeypatch.setitem(columns.COLUMNS, "added", added)
     first, *others = [(head(table), line(table, row)) for table in tables]
     assert first == before[0], "it was not asked for there"
     assert others == [((*titles, "vertices"), (*texts, "1000 in all")) for titles, texts in before[1:]]
-
-
-def test_a_stored_tuning_result_has_the_columns_of_a_run() -> None:
-    told = ("1000", "int32", "tiled-cpu", "tile 64, cores 1", "500 ms")
-    assert line(PICKED, TableRow(Model(), TRIAL.run)) == (*told, "2.00 Grelax/s")
-    failed = TuningResult(n=8, dtype="int32", nonnegative=True, kernel="serial")
-    assert line(TUNED, TableRow(Model(), failed.run, ended="it broke")) == ("8", "int32", "serial", "-", "n/a", "it broke")

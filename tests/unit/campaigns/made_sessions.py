@@ -101,7 +101,7 @@ class MadeLive:
             self.refused.append(f"{label(experiment)}: {refusal}")
             raise
 
-    def start(self, experiment: Settled, brief: bool = False) -> int:
+    def start(self, experiment: Settled) -> int:
         if self.why:
             raise Refused(self.why)
         self.started.append(experiment)

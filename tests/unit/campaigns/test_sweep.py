@@ -47,7 +47,7 @@ class Session:
     def settled(self, experiment: Experiment) -> Settled:
         return settle(experiment)
 
-    def start(self, experiment: Settled, brief: bool = False) -> int:
+    def start(self, experiment: Settled) -> int:
         self.started.append(experiment)
         number = len(self.started)
         self._ends = self.clock + 2 * experiment.n**3 / self.rate
@@ -211,9 +211,9 @@ def test_a_kernel_without_tiles_is_left_out_once_and_a_run_that_dies_is_not_trie
 class OnSeveral(Session):
     """A session with speedups of 1.6 on two devices and 2 on four; a quarter of each repetition is waiting."""
 
-    def start(self, experiment: Settled, brief: bool = False) -> int:
+    def start(self, experiment: Settled) -> int:
         self.rate = 1e9 * {1: 1.0, 2: 1.6, 4: 2.0}[max(1, len(experiment.places))]
-        return super().start(experiment, brief)
+        return super().start(experiment)
 
     def _end(self, outcome: str) -> None:
         number, ranks = len(self.started), len(self.started[-1].places)

@@ -127,7 +127,7 @@ class Scripted(Live):
         super().__init__(telemetry_hz=0)
         self.script, self.turn = script, 0
 
-    def start(self, experiment: Any, brief: bool = False) -> int:
+    def start(self, experiment: Any) -> int:
         for event in self.script[self.turn]:
             self.emit(event)
         self.turn += 1

@@ -18,8 +18,7 @@ from fwtui.engine.engine import Engine, HostEngine
 from fwtui.experiment.device import FIRST_GPU, DeviceId, RankDevice, format_devices, places
 from fwtui.experiment.experiment import Experiment, as_it_ran, changed, settle
 from fwtui.live.session import Live
-from fwtui.machine import device_choice, tuning_table
-from fwtui.machine.tuning_table import TuningResult
+from fwtui.machine import device_choice
 from fwtui.measure.worker import Worker
 from fwtui.stream import codec, events, requests
 from fwtui_kernels.plan import Target
@@ -104,7 +103,7 @@ def on_the_second(request: Any) -> Iterator[events.Event]:
         yield events.RunDone(t=3, run=request.run, outcome="done")
 
 
-def test_a_run_its_limits_its_tuning_and_telemetry_are_of_the_gpu_that_was_asked_for() -> None:
+def test_a_run_its_limits_and_telemetry_are_of_the_gpu_that_was_asked_for() -> None:
     watched: list[str] = []
 
     def child(module: str, arguments: Sequence[str], *given: Any) -> Any:
@@ -122,9 +121,6 @@ def test_a_run_its_limits_its_tuning_and_telemetry_are_of_the_gpu_that_was_asked
     assert live.model.runs[run].device == SECOND == live.model.watched and watched == ["0", "1"]
     assert {device: kept.device for device, kept in live.model.measured.items()} == {SECOND: "limits of 1"}
     live.close()
-    trial = TuningResult(n=64, dtype="float32", nonnegative=True, kernel="naive", seconds=1.0)
-    tuning_table.save([trial], SECOND)
-    assert tuning_table.load(SECOND) == [trial] and tuning_table.load(FIRST_GPU) == []
 
 
 def test_the_worker_has_an_engine_for_each(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -155,19 +155,18 @@ def test_a_run_is_sampled_by_a_process_that_is_begun_before_it_ends(devices: str
 
 
 @pytest.mark.parametrize(
-    ("wanted", "given", "asked", "brief"),
+    ("wanted", "given", "asked"),
     [
-        ("off", model(), ASKED, False),
-        ("on", model("cancelled"), ASKED, False),
-        ("on", model("failed"), ASKED, False),
-        ("on", model(seconds=None), ASKED, False),
-        ("on", model(), as_it_ran(Experiment(kernel="tiled-cpu"), CPU), False),
-        ("on", model(), ASKED, True),
+        ("off", model(), ASKED),
+        ("on", model("cancelled"), ASKED),
+        ("on", model("failed"), ASKED),
+        ("on", model(seconds=None), ASKED),
+        ("on", model(), as_it_ran(Experiment(kernel="tiled-cpu"), CPU)),
     ],
 )
-def test_other_runs_are_not_sampled_and_an_opened_gpu_is_closed(wanted: str, given: Model, asked: Any, brief: bool) -> None:
+def test_other_runs_are_not_sampled_and_an_opened_gpu_is_closed(wanted: str, given: Model, asked: Any) -> None:
     sampling, begun = made(wanted)
-    request = RunRequest(7, asked, brief)
+    request = RunRequest(7, asked)
     sampling.prepare_for(request)
     sampling.open(model(), request)
     assert sampling.begin(given, request, False) is None

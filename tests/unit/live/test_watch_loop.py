@@ -204,7 +204,7 @@ class SampledSession:
     def settled(self, experiment: Experiment) -> Settled:
         return as_it_ran(experiment, FIRST_GPU)
 
-    def start(self, experiment: Settled, brief: bool = False) -> int:
+    def start(self, experiment: Settled) -> int:
         run = len(self.model.runs) + 1
         begun = run_started(experiment, run, backend="cuda")
         self.model.apply(begun)

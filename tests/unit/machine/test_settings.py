@@ -208,5 +208,5 @@ def test_a_user_without_a_home_has_the_default_settings_and_no_cache(monkeypatch
     for kind in ("config", "cache", "data"):
         monkeypatch.setattr(platformdirs, f"user_{kind}_path", none)
     assert not settings.load({}).values and not trust.is_trusted(Path("mine.py"))
-    assert environment.code_cache.__wrapped__().folder is None and not device_cache.write("tuned-1", CPU, b"[]")
+    assert environment.code_cache.__wrapped__().folder is None and not device_cache.write("limits", CPU, b"[]")
     assert user_folders.data_folder() == user_folders.NO_HOME

@@ -334,11 +334,11 @@ def assert_right(found: Sequence[Run]) -> None:
 @pytest.mark.slow
 def test_random_graphs_are_right() -> None:
     for ranks in (1, 2, 3, 4):  # the first job compiles for the next, which would compile in every rank
-        assert_right(run_all(",".join(["cpu"] * ranks), "distributed-cpu", list(random_graphs(ranks, 50)), True, 32))
+        assert_right(run_all(",".join(["cpu"] * ranks), "distributed-cpu", list(random_graphs(ranks, 50)), 32))
 
 
 def test_each_ranks_phases_are_sent_and_their_work_adds_up() -> None:
-    run, *others = run_all("cpu,cpu", "distributed-cpu", [Experiment(n=100), *random_graphs(2, 1)], False, 32)
+    run, *others = run_all("cpu,cpu", "distributed-cpu", [Experiment(n=100), *random_graphs(2, 1)], 32)
     assert_right(others)
     assert [str(rank) for rank in run.ranks] == ["rank 0 (CPU)", "rank 1 (CPU)"]
     assert [told.rank for told in run.rank_phases] == [0, 1] and run.instrumented_repetition is not None

@@ -21,7 +21,6 @@ def ladder(monkeypatch: pytest.MonkeyPatch) -> None:
     own = ".solver.kernel_choice", ".solver.call", ".experiment.user_kernel_registry", ".machine.device_choice"
     for module in ("_kernels", "_kernels.auto", *own):
         monkeypatch.setattr(f"fwtui{module}.registry", lambda: more, raising=False)
-    monkeypatch.setattr("fwtui.machine.tuning_table.load", lambda *given: ())
 
 
 def test_auto_and_solve_pick_it(ladder: None) -> None:
