@@ -77,7 +77,7 @@ def test_damaged_code_is_compiled_again(environment: Mapping[str, str], tmp_path
 
 
 def test_other_sizes_need_no_numba_and_a_mistake_is_one_sentence(environment: Mapping[str, str], tmp_path: Path) -> None:
-    """The first sizes compile each tile and each search for predecessors; the others are close to the limits between them."""
+    """The first sizes compile each tile and the search for predecessors; the others are close to the limits between tiles."""
     for first, sizes in ((True, (2500, 4000, 4200)), (False, (MIN_ON_GPU, 2500, 3100, 4096, 4300))):
         for n in sizes:
             matrix = random_matrix(n, n, density=0.1)

@@ -131,8 +131,6 @@ def panel_block_of(shape: Shape, cut: Product, copies_rows: bool = False) -> Any
     serves both, with one word per cell for any data type. A column is also stored by columns, from word `copy_at` on in rows of
     `pitch` words; with `copies_rows`, a row is also stored as cells.
     """
-    cut.covers(shape.tile, shape.tile)
-    cut.copies(shape.tile, shape.tile)
     cell, word, tile, no_edge = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile, NO_EDGE[shape.dtype]
     form = cell_form(shape.dtype)
     wide, rows, columns, slab, depth = cut.wide, cut.rows, cut.columns, cut.slab, cut.depth
@@ -210,8 +208,6 @@ def relax_block_of(shape: Shape, target: Target, cut: Product) -> Any:
     It sets block (row, column) of the matrix, high x wide words, to min(itself, left x right). `left` is stored by columns; a
     row of `right` and of the matrix is `pitch` words long.
     """
-    cut.covers(shape.tile, shape.tile // lanes_of(shape.dtype))
-    cut.copies(shape.tile, cut.high, cut.wide)
     word, form = WORD[shape.dtype], form_of(shape, target.cc)
     high, wide, rows, columns, slab = cut.high, cut.wide, cut.rows, cut.columns, cut.slab
     depth, threads, down, across = cut.depth, cut.threads, cut.down, cut.across

@@ -22,7 +22,7 @@ UNROLLED = 8  # k in one call of relax_tile: enough to hide the loop around it, 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """The share of a thread block in a product C = A x B, in words. Raises ValueError if its threads do not divide it evenly."""
+    """The share of a thread block in a product C = A x B, in words. Its threads divide it evenly, and blocks divide a tile."""
 
     high: int  # rows of C in a block
     wide: int  # words of C in a row of a block
@@ -30,23 +30,6 @@ class Product:
     columns: int  # words of a row per thread
     slab: int  # values of k in shared memory at once
     registers: int = 128  # limit per thread; a lower one allows more resident blocks
-
-    def __post_init__(self) -> None:
-        even = self.rows % GROUP == self.columns % GROUP == self.high % self.rows == self.wide % self.columns == 0
-        if not even or self.slab % self.depth:
-            raise ValueError(f"{self}: threads do not divide it evenly")
-
-    def covers(self, height: int, width: int) -> None:
-        """Raise ValueError unless whole blocks cover a tile of that many rows and words."""
-        if height % self.high or width % self.wide:
-            raise ValueError(f"{self}: blocks do not divide a tile of {height} x {width} words evenly")
-
-    def copies(self, depth: int, *lines: int) -> None:
-        """Raise ValueError unless the threads can copy slabs of lines of that many words evenly, up to this depth."""
-        for line in lines:
-            at_once = self.threads // (line // GROUP)
-            if not at_once or self.threads % (line // GROUP) or self.slab % at_once or depth % self.slab:
-                raise ValueError(f"{self}: {self.threads} threads cannot copy {self.slab} lines of {line} words evenly")
 
     @property
     def down(self) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from itertools import product as combinations
 from random import Random
 from typing import Any
 
@@ -12,8 +12,8 @@ from path_checks import floyd_warshall, random_matrix
 
 from fwtui.analysis.plan_checks import legal_order, races
 from fwtui_kernels import registry
-from fwtui_kernels.forms import AUTO, FORMS, ONE_K, PLAIN, TWO_K, form_of, lacks, refuses
-from fwtui_kernels.parts.tuning import BULK, CROSS, PANEL, Product, tuning_of
+from fwtui_kernels.forms import AUTO, FORMS, ONE_K, PLAIN, TWO_K, form_of, lacks, lanes_of, refuses
+from fwtui_kernels.parts.tuning import BULK, CROSS, GROUP, PANEL, Product, tuning_of
 from fwtui_kernels.plan import DTYPES, Shape, Step, Target
 
 TILED, AHEAD = registry()["register-tiled"], registry()["look-ahead"]
@@ -114,7 +114,7 @@ def test_the_form_follows_sign_and_gpu(dtype: str, chosen: int, nonnegative: boo
     assert FORMS[form_of(shape, cc)].key == name
 
 
-def test_unsupported_forms_and_uneven_cuts_are_refused() -> None:
+def test_unsupported_forms_are_refused() -> None:
     negative = Shape(8, 8, "float32", nonnegative=False, options=(("form", TWO_K),))
     assert str(refuses(negative)).startswith(
         "form 2 needs non-negative weights for float32, because it compares distances as integers;"
@@ -127,17 +127,20 @@ def test_unsupported_forms_and_uneven_cuts_are_refused() -> None:
         told = f"{shape.dtype} needs compute capability {needed}, but this GPU has {has}; choose {choose}"
         assert lacks(shape, Target("cuda", cc)) == told
     assert lacks(int16, Target("cuda", (9, 0))) is lacks(int16, Target("simulator")) is None
+
+
+def test_threads_divide_their_block_and_blocks_their_tile() -> None:
     good = Product(128, 128, 8, 8, 16)
     assert good.threads == 256 and good.bounds == (256, 2)
-    good.copies(128, 128, 128)
-    good.covers(128, 128)
-    small = replace(good, rows=4, columns=4, slab=8)
-    for uneven in (
-        *(partial(replace, good, **change) for change in ({"rows": 6}, {"high": 100}, {"slab": 12})),
-        *(partial(small.copies, 128, 32), partial(good.copies, 8, 128), partial(good.covers, 128, 64)),
-    ):
-        with pytest.raises(ValueError, match="evenly"):
-            uneven()
+    for dtype, tile, n in combinations(DTYPES, (8, 16, 32, 64, 128), (512, 1024, 4096, 8192)):
+        shape = Shape(n, tile, dtype)
+        tuning, width = tuning_of(shape), tile // lanes_of(dtype)
+        cuts = ((tuning.panels, tile, (tile,)), *((cut, width, (cut.high, cut.wide)) for cut in (tuning.rest, tuning.cross)))
+        for cut, words, lines in cuts if dtype != "float64" or tile < 128 else ():
+            assert tile % cut.high == words % cut.wide == cut.high % cut.rows == cut.wide % cut.columns == 0
+            assert cut.rows % GROUP == cut.columns % GROUP == cut.slab % cut.depth == tile % cut.slab == 0
+            for line in lines:  # copied as groups of words
+                assert cut.threads % (line // GROUP) == cut.slab % (cut.threads // (line // GROUP)) == 0
 
 
 @pytest.mark.parametrize(("down", "across"), [(16, 16), (8, 8), (32, 8), (8, 16), (2, 2), (2, 4), (4, 8), (16, 4)])
