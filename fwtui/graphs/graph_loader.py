@@ -13,7 +13,7 @@ import psutil
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import sanitise
-from fwtui.graphs.adjacency import Adjacency, Arcs, GivenGraph, LazyGraph, both_ways
+from fwtui.graphs.adjacency import Adjacency, Arcs, GivenGraph, both_ways
 from fwtui.graphs.arc_lines import shortest
 from fwtui.graphs.bounds import held_below
 from fwtui.graphs.columns import WeightChoice
@@ -64,11 +64,11 @@ def load_lazily(
         if no_edge is None and (likely := likely_no_edge(graph)) is not None:
             way = f"pass --no-edge {shortest(likely)}, or --no-edge inf if it is a weight"
             raise Refused(f"{name}: the greatest weight, {shortest(likely)}, is in so many cells that it may mean no edge; {way}")
-    given: GivenGraph
-    if isinstance(graph, LazyGraph):
-        given = replace(graph, name=name, look=partial(_checked, graph.look, name, limits, graph.notes))
-    else:
-        given = _checked(lambda: graph, name, limits, graph.notes)
+        if isinstance(graph, Adjacency):
+            given = replace(graph, name=name)
+            limits.check_weights(given, name)
+        else:
+            given = replace(graph, name=name, look=partial(_checked, graph.look, name, limits, graph.notes))
     return both_ways(given.adjacency) if options.undirected else given
 
 

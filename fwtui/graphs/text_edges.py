@@ -36,7 +36,9 @@ def read_edges(source: GraphFile, head: Head, chunks: Iterable[tuple[int, bytes]
                 mirrored += int(np.count_nonzero(back))
                 arcs = arcs.with_reverse(back)
         else:
-            arcs = _integer_arcs(rows, head.bipartite, names)
+            arcs = arc_of_each(rows, 0)
+            if head.bipartite or names is not None:
+                arcs = _other_vertices(arcs, names)
         collected.add(present(source, arcs))
         if (absent := source.is_no_edge(arcs.weights)).any():  # only names its vertices
             ends = np.concatenate([arcs.sources[absent], arcs.targets[absent]])
@@ -48,7 +50,8 @@ def read_edges(source: GraphFile, head: Head, chunks: Iterable[tuple[int, bytes]
         row, note = _count_line(source, head, edges, len(np.unique(np.concatenate(collected.all()[:2]))))
         notes = (*notes, note)
         if row is not None:
-            collected.add(_integer_arcs(row, head.bipartite, names))
+            arcs = arc_of_each(row, 0)
+            collected.add(_other_vertices(arcs, names) if head.bipartite or names is not None else arcs)
     arcs = collected.all()
     if names is not None:
         number, labels = names.merged()
@@ -68,12 +71,10 @@ def read_edges(source: GraphFile, head: Head, chunks: Iterable[tuple[int, bytes]
     return graph_of_arcs(len(labels), labels, arcs, merged=collected.merged, undirected=head.undirected, notes=notes)
 
 
-def _integer_arcs(rows: Rows, bipartite: bool, names: NamedVertices | None) -> Arcs:
-    arcs = arc_of_each(rows, 0)
-    if bipartite:
-        return arcs._replace(targets=-1 - arcs.targets)
+def _other_vertices(arcs: Arcs, names: NamedVertices | None) -> Arcs:
+    """Return arcs between integers as arcs between names, or without names as those of a bipartite graph."""
     if names is None:
-        return arcs
+        return arcs._replace(targets=-1 - arcs.targets)
     ends = names.add(*([str(end) for end in part.tolist()] for part in arcs[:2]))
     return Arcs(ends[:, 0], ends[:, 1], arcs.weights)
 

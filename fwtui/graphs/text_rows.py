@@ -10,6 +10,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -126,12 +127,28 @@ class Form(NamedTuple):
             return None
         if self.decimal_comma:
             text = text.replace(",", ".")
-        table = self._table(text, "i8")  # integers are faster to parse
-        if table is None and not self.names:  # vertices such as 1e0 and 1.0, as numpy.savetxt writes them
-            table = self._table(text, "f8")
-            if table is None and ("d" in text or "D" in text):
-                table = self._table(text.translate(_FORTRAN), "f8")
-        if table is None or (self.tag and not (table["tag"] == self.tag.encode()).all()):
+        attempts = [(text, "i8")]  # integers are faster to parse
+        if not self.names:  # vertices such as 1e0 and 1.0, as numpy.savetxt writes them; then exponents of Fortran
+            attempts += [(text, "f8"), *([(text.translate(_FORTRAN), "f8")] if "d" in text or "D" in text else [])]
+        places = [place for letter in "uvw" for place, column in enumerate(self.columns) if column == letter]
+        others = len(self.columns) - self.ends if not self.delimiter else len(places) - self.ends
+        tag = [("tag", "S2")] if self.tag else []
+        for attempt, whole in attempts:
+            with suppress(ValueError, OverflowError, DeprecationWarning), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # NumPy warns of chunks with only comments
+                warnings.simplefilter("error", DeprecationWarning)  # and of 1e0 as an integer
+                table = np.loadtxt(
+                    io.StringIO(attempt),
+                    dtype=[*tag, ("ends", whole, (self.ends,)), ("weights", "f8", (others,))],
+                    comments=None if self.names and self.delimiter else self.comment,
+                    delimiter=self.delimiter,
+                    usecols=places if (self.delimiter and len(places) < len(self.columns)) or places != sorted(places) else None,
+                    ndmin=1,
+                )
+                break
+        else:
+            return None
+        if self.tag and not (table["tag"] == self.tag.encode()).all():
             return None
         if self.delimiter and text.count(self.delimiter) != len(table) * (len(self.columns) - 1):
             return None
@@ -143,26 +160,6 @@ class Form(NamedTuple):
         if not self.delimiter and "-" in self.columns:
             weights = weights[:, [place - self.ends for place, letter in enumerate(self.columns) if letter == "w"]]
         return Rows(weights, ends)
-
-    def _table(self, text: str, whole: str) -> np.ndarray | None:
-        """Return the used columns with vertices in the format `whole`; None if a field is not a number."""
-        places = [place for letter in "uvw" for place, column in enumerate(self.columns) if column == letter]
-        others = len(self.columns) - self.ends if not self.delimiter else len(places) - self.ends
-        tag = [("tag", "S2")] if self.tag else []
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # NumPy warns of chunks with only comments
-                warnings.simplefilter("error", DeprecationWarning)  # and of 1e0 as an integer
-                return np.loadtxt(
-                    io.StringIO(text),
-                    dtype=[*tag, ("ends", whole, (self.ends,)), ("weights", "f8", (others,))],
-                    comments=None if self.names and self.delimiter else self.comment,
-                    delimiter=self.delimiter,
-                    usecols=places if (self.delimiter and len(places) < len(self.columns)) or places != sorted(places) else None,
-                    ndmin=1,
-                )
-        except (ValueError, OverflowError, DeprecationWarning):
-            return None
 
     def _is_proper(self, rows: Rows, source: GraphFile) -> bool:
         if rows.ends.size and (rows.ends.min() < self.low or rows.ends.max() > self.high):
