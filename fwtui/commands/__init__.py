@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import argparse
 import textwrap
+from pathlib import Path
 from typing import Any, Protocol
-
-from fwtui.common.module_header import Outline
 
 GROUPS = {  # the order of `fwtui --help`
     "use": ("dashboard", "run", "solve", "replay", "list", "kernels"),
@@ -28,7 +27,8 @@ NAME_CELLS = 14
 
 def about(name: str) -> str:
     """Return a command's help, read without importing it."""
-    summary = Outline(name, f"{__path__[0]}/{name}.py").about
+    docstring = Path(__path__[0], f"{name}.py").read_text(encoding="utf-8").split('"""')[1]
+    summary = " ".join(docstring.split("\n\n")[0].split())
     return summary[:1].lower() + summary[1:].removesuffix(".")
 
 

@@ -54,7 +54,7 @@ def load_lazily(
     else:
         # a file that does not exist is rejected below
         name, suffix = sanitise(Path(path).name), suffix_of(path) if os.path.lexists(path) else ""
-    arrays = not suffix or read_suffixes()[suffix].number("ARRAYS")
+    arrays = not suffix or read_suffixes()[suffix].arrays
     most = max(MAX_BYTES, psutil.virtual_memory().available // _SHARE) if arrays else MAX_BYTES
     with refused_for_room(name, limits.dtype):
         with open_graph_file(path, name, most, progress) as (file, size):

@@ -14,7 +14,7 @@ from fwtui.common.atomic_file import atomic_write
 from fwtui.common.errors import Refused
 from fwtui.common.text import sanitise
 from fwtui.graphs.arc_lines import shortest
-from fwtui.graphs.formats import formats, written_as
+from fwtui.graphs.formats import FORMATS, written_as
 from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.graph_file import MAX_BYTES
 
@@ -28,20 +28,20 @@ def write(graph: GraphInput, path: str | os.PathLike[str], most_bytes: int = MAX
     without `force` for an existing file.
     """
     out, form = Path(path), written_as(path)
-    name, most = sanitise(out.name), form.number("MAX_DRAWN")
+    name, most = sanitise(out.name), form.max_vertices
     if most and graph.n > most:
         raise Refused(f"{name} would draw {graph.n:,} vertices, more than {most}; choose a smaller n, or .gr")
     check_whole(out, graph.integer)
     with atomic_write(out, force=force) as file:
-        form.load().write(graph, file if form.number("ARRAYS") else _Limited(file, name, most_bytes), out.suffix.lower())
+        form.load().write(graph, file if form.arrays else _Limited(file, name, most_bytes), out.suffix.lower())
         return file.tell()
 
 
 def check_whole(out: Path, whole: bool) -> None:
     """Raise Refused for real weights in an integer format such as DIMACS."""
     form = written_as(out)
-    if form.number("WHOLE") and not whole:
-        *others, last = (other.suffixes[0] for other in formats() if other.reads and other.writes and not other.number("WHOLE"))
+    if form.whole and not whole:
+        *others, last = (other.suffixes[0] for other in FORMATS if other.reads and other.writes and not other.whole)
         raise Refused(
             f"{sanitise(out.name)} would have real weights, but {form} stores only integers; choose {', '.join(others)} or {last}"
         )

@@ -15,11 +15,6 @@ from fwtui.graphs.arc_lines import arc_count, arcs_of
 from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.text_rows import GraphFile, present
 
-TITLE = "int32 edges"
-SUFFIXES = (".bin", ".in")
-ORDER = 55
-ARRAYS = True
-WHOLE = True
 FAR = 2**30 - 1  # the distance of the course for no path
 _WORD, _HEAD, _EDGE = np.dtype("<i4"), 8, 12  # bytes of the counts, and of an edge
 

@@ -11,12 +11,6 @@ from fwtui.graphs.arc_lines import arc_count, comment, write_arcs
 from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.text_rows import Form, GraphFile, are_counts, gather
 
-TITLE = "DIMACS"
-SUFFIXES = (".gr",)
-ORDER = 10
-BEGINS = rb"(c[^\n]*\n|\n)*p sp\s"
-WHOLE = True
-
 
 def read(source: GraphFile) -> Adjacency:
     """Read the arcs. Raises Refused with file and line."""

@@ -11,10 +11,6 @@ from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.library_objects import of_networkx
 from fwtui.graphs.text_rows import GraphFile
 
-TITLE = "GraphML"
-SUFFIXES = (".graphml",)
-ORDER = 70
-BEGINS = rb"\s*<"
 _MAX_TAGS = 4_000_000  # an edge has two to four; each takes up to a kilobyte while they are read
 
 

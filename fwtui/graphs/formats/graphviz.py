@@ -7,11 +7,6 @@ from typing import IO
 from fwtui.graphs.arc_lines import comment, write_arcs
 from fwtui.graphs.graph import GraphInput
 
-TITLE = "Graphviz"
-SUFFIXES = (".dot",)
-ORDER = 80
-MAX_DRAWN = 64  # larger pictures are unreadable
-
 
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
     file.write(f"// fwtui: {comment(graph)}\ndigraph {{\n".encode())

@@ -18,10 +18,6 @@ from fwtui.graphs.columns import ENTRIES_NOTE, matrix_note, weights_note
 from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.text_rows import Form, GraphFile, Rows, arc_of_each, are_counts, gather
 
-TITLE = "Matrix Market"
-SUFFIXES = (".mtx",)
-ORDER = 20
-BEGINS = rb"%%?MatrixMarket"
 _FORMATS = ("coordinate", "array")
 _FIELDS = ("real", "double", "integer", "unsigned-integer", "pattern")
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric")

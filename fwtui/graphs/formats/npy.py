@@ -20,11 +20,6 @@ from fwtui.graphs.graph_limits import named
 from fwtui.graphs.library_objects import of_array
 from fwtui.graphs.text_rows import GraphFile
 
-TITLE = "NumPy"
-SUFFIXES = (".npy",)
-ORDER = 50
-BEGINS = rb"\x93NUMPY"
-ARRAYS = True
 _FLOAT32_WHOLE = 1 << 24  # float32 is exact for integers up to this
 
 

@@ -24,12 +24,6 @@ from fwtui.graphs.graph_limits import named
 from fwtui.graphs.library_objects import check_sparse, lazy_of_object, of_object
 from fwtui.graphs.text_rows import GraphFile
 
-TITLE = "NumPy"
-WRITTEN = "NumPy: weights, no_edge"
-SUFFIXES = (".npz",)
-ORDER = 60
-BEGINS = rb"PK\x03\x04"
-ARRAYS = True
 _SPARSE, _INDICES = ("csr", "csc", "coo"), {"row", "col", "coords", "indices", "indptr", "shape"}
 _MEMBERS = 64
 _COPIES = 2  # copies of a matrix in several arrays during conversion

@@ -10,11 +10,6 @@ from fwtui.graphs.columns import Roles
 from fwtui.graphs.edge_tables import arrow, of_table, roles_in
 from fwtui.graphs.text_rows import GraphFile
 
-TITLE = "Parquet"
-SUFFIXES = (".parquet",)
-ORDER = 65
-BEGINS = rb"PAR1"
-ARRAYS = True
 _SAMPLE = 200  # rows that show the roles of the columns
 _EDGE = 40  # bytes of an edge in memory, at least
 

@@ -18,9 +18,6 @@ from fwtui.graphs.text_edges import read_edges, read_matrix
 from fwtui.graphs.text_heads import read_head
 from fwtui.graphs.text_rows import GraphFile
 
-TITLE = "edge list"
-SUFFIXES = (".txt", ".edges", ".el", ".snap", ".csv", ".tsv")
-ORDER = 30
 DELIMITERS = {".csv": ",", ".tsv": "\t"}  # of the others: white space
 
 

@@ -16,7 +16,6 @@ from scipy.sparse import coo_array, csc_array, csr_array, save_npz
 from test_graph_writers import of
 
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment, settle
 from fwtui.graphs import formats, graph_file, library_objects
 from fwtui.graphs.adjacency import Adjacency, ArcCollector, Arcs, LazyGraph
 from fwtui.graphs.formats import npz, read_help, suffix_of, written_help
@@ -150,66 +149,10 @@ def test_every_format_refuses_what_the_type_or_the_kernel_does_not_take(tmp_path
 
 
 def test_the_formats_that_are_read_are_those_that_are_offered() -> None:
-    for form in formats.formats():
+    for form in formats.FORMATS:
         assert (hasattr(form.load(), "read"), hasattr(form.load(), "write")) == (form.reads, form.writes), form
         assert form.suffixes and form.title and (form.reads or form.writes)
     assert tuple(graph_file._UNPACK) == formats.PACKED
-
-
-CELLS = r"""
-import numpy as np
-from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.adjacency import Arcs
-
-TITLE = "cells"
-SUFFIXES = (
-    ".cells",  # one of several lines
-)
-
-
-def read(source):
-    u, v, w = np.loadtxt(source.file, ndmin=2).T
-    return Adjacency(3, arcs=Arcs(u.astype(np.int64), v.astype(np.int64), w))
-
-
-def write(graph, file, suffix):
-    for u, v in np.argwhere(graph.matrix != graph.no_edge):
-        file.write(f"{u} {v} {graph.matrix[u, v]}\n".encode())
-"""
-
-
-def test_a_format_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "more"
-    folder.mkdir()
-    (folder / "cells.py").write_text(CELLS)
-    usual = read(gr(tmp_path, "p sp 3 2\na 1 2 7\na 3 1 2\n"), "int32")
-    monkeypatch.setattr(formats, "__path__", [*formats.__path__, str(folder)])
-    formats.formats.cache_clear()
-    try:
-        write(usual, tmp_path / "g.cells")
-        assert (read(str(tmp_path / "g.cells"), "int32").matrix == usual.matrix).all()
-        settle(Experiment(file="g.cells"))
-        assert "cells .cells" in formats.read_help() and ".cells (cells)" in formats.written_help()
-        for refuse in (lambda: settle(Experiment(file="g.doc")), lambda: write(usual, tmp_path / "g.doc")):
-            with pytest.raises(Refused, match=r"ends in none of .*, \.cells"):
-                refuse()
-    finally:
-        formats.formats.cache_clear()
-        sys.modules.pop("fwtui.graphs.formats.cells", None)
-
-
-@pytest.mark.parametrize(
-    ("text", "wrong"),
-    [
-        (CELLS.replace("SUFFIXES", "ENDINGS"), "cells.py has no literal tuple named SUFFIXES"),
-        (CELLS.replace('"cells"', "str(1)"), "cells.py has no literal str named TITLE"),
-        ("ORDER = '1'", "cells.py has no literal int named ORDER"),
-    ],
-)
-def test_a_format_without_a_required_function_is_an_error(tmp_path: Path, text: str, wrong: str) -> None:
-    (tmp_path / "cells.py").write_text(text)
-    with pytest.raises(ValueError, match=wrong):
-        formats.Format("cells", str(tmp_path / "cells.py"))
 
 
 PIECES = st.sampled_from(

@@ -9,7 +9,6 @@ import pytest
 from own_files import WHOLE, written
 
 from fwtui.commands.new import python
-from fwtui.common.module_header import Outline
 from fwtui_kernels.own import UserKernelError, check, describe_error, fingerprint, load
 from fwtui_kernels.plan import Shape
 
@@ -112,12 +111,3 @@ def test_the_fingerprint_is_of_every_file_of_the_kernel(tmp_path: Path) -> None:
     found.append(fingerprint(path))
     (tmp_path / "other.cu").write_text("c")
     assert len(set(found)) == 3 and fingerprint(path) == found[-1]
-
-
-@pytest.mark.parametrize("line", ["In one line.", "def is a word of Python,\nclass another one."])
-def test_the_header_of_a_module_is_read_without_importing_it(tmp_path: Path, line: str) -> None:
-    file = tmp_path / "module.py"
-    file.write_text(f'"""{line}\n\nMore.\n"""\n\nORDER = 7\nNAMES = ("a",)\n\n\n@cache\ndef read() -> int:\n    return 1\n')
-    module = Outline("module", str(file))
-    assert (module.about, module.order, module.constant("NAMES", tuple)) == (" ".join(line.split()), 7, ("a",))
-    assert module.defines("read") and not module.defines("write")
