@@ -185,19 +185,3 @@ def test_a_replay_of_everything_evil(tmp_path: Path) -> None:
         text = encode(film, suffix)[0].decode()
         assert not OBEYED.search(text)
         assert suffix == ".cast" or text.count("<script") == 2 * (suffix == ".html"), "the film, and what plays it"
-
-
-def cuts_and_flips(begin: int, step: int) -> Iterator[bytes]:
-    for place in range(begin, len(WHOLE), step):
-        yield WHOLE[:place]
-        yield WHOLE[:place] + bytes([WHOLE[place] ^ 1 << place % 8]) + WHOLE[place + 1 :]
-
-
-@pytest.mark.parametrize("door", DOORS)
-def test_some_cuts_and_changed_bytes(door: str, knock: Knock, tmp_path: Path) -> None:
-    path = tmp_path / f"s{SUFFIX}"
-    for content in cuts_and_flips(list(DOORS).index(door), 300):  # at every door others; test_damaged_files.py takes every byte
-        path.write_bytes(content)
-        code, words = knock(door, path)
-        if door != "list":
-            assert code or "is incomplete" in words, (door, len(content))

@@ -9,7 +9,7 @@ from fake_live import FakeLive
 from pressing import NARROW, SIZES, WIDE, keyed, opened, press
 from textual.content import Content
 from textual.pilot import Pilot
-from textual.widgets import Input, OptionList
+from textual.widgets import Input
 
 from fwtui.common.errors import Refused
 from fwtui.learn import lessons as lessons_module
@@ -20,7 +20,7 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.ui_state import SavedUiState
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.appearance import Appearance
-from fwtui.tui.frame.dialogs import DefinitionList, HelpScreen, PromptScreen
+from fwtui.tui.frame.dialogs import PromptScreen
 from fwtui.tui.learn.course_panel import CourseAnswer, CourseText, GuessInput
 from fwtui.tui.learn.distance_grid import DistanceGrid, distance_text
 from fwtui.tui.learn.screen import LearnScreen
@@ -174,25 +174,6 @@ async def test_a_step_that_cannot_run_here_is_not_offered(live: FakeLive, monkey
     async with opened(app) as pilot:
         assert "run it" not in await go(pilot)
         assert "naive needs a GPU" in await go(pilot, "r") and not live.started
-
-
-async def test_keys_palette_and_help(live: FakeLive) -> None:
-    app = dashboard_of(live, place="learn")
-    async with opened(app) as pilot:
-        text = await go(pilot)
-        assert "t Course" in text and "g Guess" not in text, "the place begins without the course"
-        assert "Go on" not in text
-        assert f"1 of {STEPS}" in await go(pilot, "t")
-        offered = {c.title: c for c in screen_of(app, LearnScreen).commands()}
-        offered["Course 7: Only what matters"].run()
-        assert f"7 of {STEPS} Only what matters" in await go(pilot)
-        keys = {binding.id: binding.description for binding in screen_of(app, LearnScreen).rows.offered()}
-        await press(pilot, "question_mark")
-        assert isinstance(app.screen, HelpScreen)
-        said = "\n".join(row.plain for row in app.screen.query_one(DefinitionList).lines)
-        for name in ("learn.course", "learn.next", "learn.before", "learn.run", "learn.enter", "motion"):
-            assert f" {keys[name]} " in said, name
-        assert len(app.query(OptionList)) == 0
 
 
 async def test_a_missing_course_is_reported(live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,41 +87,6 @@ def test_a_recording_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert not path.with_suffix(".ran").exists()
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "code", "sentence"),
-    [
-        pytest.param(
-            "return CpuProgram(shape,",
-            "return CpuProgram(shepe,",
-            2,
-            "mine.py:25: NameError: name 'shepe' is not defined: return C",
-            marks=pytest.mark.slow,
-        ),
-        ("np.minimum(distance, ", "np.minimum(distance + 1, ", 1, "wrong"),
-    ],
-)
-def test_a_mistake_in_a_user_kernel_is_one_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, code: int, sentence: str
-) -> None:
-    path = written(tmp_path / "hw", "mine.py", (old, new))
-    assert main(["run", "-k", str(path), "--trust", *QUICK]) == code
-    said = capsys.readouterr()
-    assert sentence in said.err + said.out and "Traceback" not in said.err
-
-
-@pytest.mark.slow
-def test_options_of_a_user_kernel_are_swept_like_those_of_rungs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = 'options=(Option("depth", (1, 2, 3), 2, "how deep"),), dtypes='
-    path = written(tmp_path, "mine.py", ("dtypes=", options), ("import Cost", "import Option, Cost"))
-    assert main(["sweep", "-k", str(path), "--trust", "--option", "depth=1,3", *QUICK[:2], "--json", "--telemetry-hz", "0"]) == 0
-    cells = [json.loads(line) for line in capsys.readouterr().out.splitlines()][:-1]
-    assert [cell["experiment"]["options"] for cell in cells] == [{"depth": 1}, {"depth": 3}]
-    assert main(["run", "-k", str(path), "--option", "depth=9", *QUICK]) == 2
-    assert "depth 9 is not supported by mine; choose 1, 2 or 3" in capsys.readouterr().err
-    assert main(["run", "-k", str(path), "--option", "width=9", *QUICK]) == 2
-    assert "--option 'width=9' is not NAME=VALUE with the name of a kernel option" in capsys.readouterr().err
-
-
 def test_kernels_of_the_settings_folder_are_listed_unread_and_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, folder = written(tmp_path / "hw", more=TELLS), tmp_path / "hw"
     (folder / "helper.py").write_text(f"x = 1\n{TELLS}")

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -95,18 +94,6 @@ def test_every_op_compiles_and_fits(kernel: Kernel, tile: int, dtype: str, cc: t
         if tiles is not None:
             assert got.shared == tiles * tile * tile * ITEMSIZE[dtype], name
         assert got.shared <= STATIC_SHARED
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kernel", [k for k in CUDA if k.options], ids=lambda k: k.id)
-def test_all_options_compile(kernel: Kernel) -> None:
-    """With some options the compiler fails unless it omits the line information."""
-    for dtype, values in product(kernel.dtypes, product(*(o.values for o in kernel.options))):
-        options = dict(zip((o.name for o in kernel.options), values, strict=True))
-        shape = shape_of(kernel, min(kernel.tiles, default=1), dtype, **options)
-        program, args = program_of(kernel, shape, CAPABILITIES[1])
-        for name, op in program.ops.items():
-            assert compiled_op(op, shape, args[name], CAPABILITIES[1]).cubin, (name, shape)
 
 
 @pytest.mark.parametrize("kernel", CUDA, ids=lambda k: k.id)

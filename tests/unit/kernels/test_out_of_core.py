@@ -10,9 +10,9 @@ from path_checks import floyd_warshall, random_matrix
 
 from fwtui.analysis.plan_checks import legal_order, races
 from fwtui_kernels.parts import register_tiled
-from fwtui_kernels.plan import Shape, Step, Target
+from fwtui_kernels.plan import Shape, Step
 from fwtui_kernels.streaming import out_of_core
-from fwtui_kernels.streaming.out_of_core import BUFFERS, KERNEL, buffer_shapes, cut_of, device_bytes, inner, streams
+from fwtui_kernels.streaming.out_of_core import BUFFERS, KERNEL, buffer_shapes, device_bytes, inner, streams
 
 
 def plan_of(n: int, tile: int) -> list[Step]:
@@ -120,21 +120,3 @@ def test_under_a_cap_of_memory_the_simulator_streams() -> None:
     assert runs[:4] == ["34 int16 out-of-core 8", "20 int32 out-of-core 8", "20 int32 out-of-core 8", "19 float32 out-of-core 8"]
     assert "out-of-core" not in runs[4]
     assert "20 vertices in int16 need" in refusal and "choose" in refusal
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["float32", "int32", "int16"])
-def test_it_compiles_for_real_gpus_without_spills(dtype: str) -> None:
-    from compiled_off_gpu import compiled
-
-    from fwtui_kernels.programs.cuda_program import signature
-
-    shape = Shape(8192, 4096, dtype, options=(("form", 0),))
-    program = out_of_core.build(shape, Target("cuda", (9, 0), multiprocessors=1))
-    # what closes the pivot is compiled where register-tiled is tested
-    for name, args, buffers in (("product", 6, 3), ("turn", 4, 2)):
-        op = program.ops[name]  # type: ignore[attr-defined]
-        bounds = op.function.targetoptions.get("launch_bounds")
-        got = compiled(op.function.py_func, signature(shape, args, buffers), (9, 0), bounds)
-        assert (got.stack, got.spills) == (0, 0), name
-        assert name != "product" or got.registers <= cut_of(shape).registers

@@ -1,15 +1,14 @@
 """Code of the register-tiled rungs: correct in the simulator, caught when broken, and its machine code."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from in_simulator import answers, kernel_in
+from in_simulator import answers
 
 from fwtui_kernels import k84_resident
 from fwtui_kernels.compiled import cubin_cache
 from fwtui_kernels.forms import AUTO, ONE_K, TWO_K
-from fwtui_kernels.parts.tuning import REGISTERS, tuning_of
+from fwtui_kernels.parts.tuning import tuning_of
 from fwtui_kernels.plan import Shape, Target
 
 HARNESS = """
@@ -166,26 +165,3 @@ def test_the_disk_cache_tells_launch_bounds_apart() -> None:
         rounds = program.ops["rounds"].function
         names.add(cubin_cache.key(rounds.py_func, rounds.targetoptions, (), (9, 0)))
     assert len(names) == 2
-
-
-@pytest.mark.parametrize(("tile", "resident"), [(64, 2), (32, 1), (64, 1)])
-@pytest.mark.parametrize("dtype", ["float32", "int16"])
-@pytest.mark.slow
-def test_resident_blocks_fit_in_the_number_that_is_launched(tile: int, resident: int, dtype: str, tmp_path: Path) -> None:
-    """The barriers, which need no registers, are removed: with them ptxas reports no shared memory."""
-    from compiled_off_gpu import compiled_op
-
-    source = Path(k84_resident.__file__).read_text()
-    for gone in ("        grid = cuda.cg.this_grid()\n", "            grid.sync()\n"):
-        assert gone in source
-        source = source.replace(gone, "")
-    path = tmp_path / "without_barriers.py"
-    path.write_text(source)
-    shape = Shape(8 * tile, tile, dtype, options=(("resident", resident),))
-    program: Any = kernel_in(str(path)).build(shape, Target("cuda", (9, 0), multiprocessors=132))
-    op = program.ops["rounds"]
-    got = compiled_op(op, shape, 2, (9, 0))
-    assert (got.stack, got.spills) == (0, 0)
-    assert got.registers * op.block[0] * resident <= REGISTERS
-    assert got.shared == (2 * tile**2 + 4 * tile) * 4
-    assert op.grid((0, 8)) == (min(132 * resident, 49), 1)
