@@ -13,7 +13,6 @@ from fwtui.analysis.compare import (
     UNCLEAR,
     ComparedRun,
     Comparison,
-    LowerBound,
     compare,
     speedup,
 )
@@ -122,7 +121,7 @@ def _vs(row: TableRow) -> float | str | None:
     if ratio is None or base is None or base.id == row.run.id:
         return ratio
     comparison = compare(ComparedRun(row.model, row.run), ComparedRun(row.model, base))
-    return comparison.speedup_text if isinstance(comparison.ratio, LowerBound) else ratio
+    return comparison.speedup_text if comparison.disturbed else ratio
 
 
 def _gain(row: TableRow) -> float | None:

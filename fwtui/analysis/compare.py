@@ -7,7 +7,7 @@ from math import floor, log10
 from typing import NamedTuple
 
 from fwtui.analysis.disturbances import MAX_SLOWDOWN, disturbances, max_interference_factor
-from fwtui.analysis.ratio_interval import MIN_SECONDS, Interval, ratio
+from fwtui.analysis.ratio_interval import MIN_SECONDS, Ratio, ratio
 from fwtui.common import units
 from fwtui.experiment.experiment import HOW_COMPUTED, HOW_MEASURED, Experiment, identity
 from fwtui.experiment.fields import FIELDS, Field
@@ -53,39 +53,6 @@ class Delta(NamedTuple):
     change: float | None  # run / baseline - 1; None if the times are not compared
 
 
-class PointEstimate(NamedTuple):
-    """A ratio of times from too few repetitions for an interval: that of the median times, with its extremes."""
-
-    estimate: float
-    low: float
-    high: float
-    repetitions: int
-
-    @property
-    def text(self) -> str:
-        """The ratio as text: about 108x (one repetition), whichever run is faster."""
-        by = "one repetition" if self.repetitions == 1 else f"{self.repetitions} repetitions"
-        return f"about {units.gain(max(self.estimate, 1 / self.estimate))} ({by})"
-
-
-class LowerBound(NamedTuple):
-    """A ratio of times whose slower run was disturbed: as measured, and its lower bound without the disturbance."""
-
-    estimate: float
-    low: float
-    high: float
-    least: float
-    disturbed: str  # one word: noisy, throttled
-
-    @property
-    def text(self) -> str:
-        """Format the bound and its reason: ≥ 10x (noisy), whichever run is faster."""
-        return f"≥ {self.least:.0f}x ({self.disturbed})"
-
-
-Ratio = Interval | PointEstimate | LowerBound
-
-
 class Comparison(NamedTuple):
     """A run compared with a baseline. `ratio` is the run's time / the baseline's time."""
 
@@ -102,7 +69,12 @@ class Comparison(NamedTuple):
     @property
     def interval(self) -> tuple[float, float] | None:
         """The 95 % confidence interval of the speedup; None with too few repetitions."""
-        return (1 / self.ratio.high, 1 / self.ratio.low) if isinstance(self.ratio, Interval) else None
+        return (1 / self.ratio.high, 1 / self.ratio.low) if self.ratio is not None and self.ratio.certain else None
+
+    @property
+    def disturbed(self) -> bool:
+        """Return True if a disturbance of the slower run made the ratio a lower bound."""
+        return self.ratio is not None and bool(self.ratio.disturbed)
 
     @property
     def speedup(self) -> float | None:
@@ -115,25 +87,17 @@ class Comparison(NamedTuple):
         if self.ratio is None:
             return ""
         gain = 1 / self.ratio.estimate
-        if isinstance(self.ratio, LowerBound):
+        if self.ratio.disturbed:
             return f"≥ {self.ratio.least:.0f}x" if gain >= 1 else f"≤ 1/{self.ratio.least:.0f}"
-        if isinstance(self.ratio, PointEstimate):
-            return f"~{units.gain(gain)}"
-        return units.gain(gain)
+        return f"{'~' * bool(self.ratio.few)}{units.gain(gain)}"
 
     @property
     def multiple(self) -> str:
         """The speedup as a clause: 8.12x speedup over, ≥ 10x slower than; empty if there is no estimate."""
         if self.ratio is None:
             return ""
-        faster = self.ratio.estimate <= 1
-        estimate = 1 / self.ratio.estimate if faster else self.ratio.estimate
-        factor = units.gain(estimate)
-        if isinstance(self.ratio, LowerBound):
-            factor = f"≥ {self.ratio.least:.0f}x"
-        elif isinstance(self.ratio, PointEstimate):
-            factor = f"about {factor}"
-        return f"{factor} {'speedup over' if faster else 'slower than'}"
+        factor = f"≥ {self.ratio.least:.0f}x" if self.ratio.disturbed else self.ratio.factor
+        return f"{'about ' * bool(self.ratio.few)}{factor} {'speedup over' if self.ratio.estimate <= 1 else 'slower than'}"
 
     @property
     def headline(self) -> str:
@@ -143,10 +107,8 @@ class Comparison(NamedTuple):
             return f"Unclear: {name}, {f'measured {self.multiple}' if self.multiple else 'against'} {other}"
         if self.verdict == SAME:
             return f"{name}: same time as {other}"
-        if not isinstance(self.ratio, LowerBound):
-            return f"{name}: {self.multiple} {other}"
-        measured = units.gain(max(self.ratio.estimate, 1 / self.ratio.estimate))
-        return f"{name}: {self.multiple} {other} ({measured}, {self.ratio.disturbed})"
+        headline = f"{name}: {self.multiple} {other}"
+        return f"{headline} ({self.ratio.factor}, {self.ratio.disturbed})" if self.ratio and self.ratio.disturbed else headline
 
 
 def run_name(run: Run) -> str:
@@ -200,11 +162,10 @@ def classify(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, str, Rat
     if speed is None:
         return UNCLEAR, _too_few(run, base), None
     low, high = speed.low, speed.high
-    span = speed.text if isinstance(speed, PointEstimate) else " to ".join(dict.fromkeys((_change(low), _change(high))))
-    text, better = f"time {span}", ""
-    if isinstance(speed, PointEstimate):
-        few = speed.repetitions < ENOUGH
-        text, better = span, f"; for a better estimate {f'use at least {ENOUGH} repetitions' if few else 'run it again'}"
+    text, better = f"time {' to '.join(dict.fromkeys((_change(low), _change(high))))}", ""
+    if speed.few:
+        way = f"use at least {ENOUGH} repetitions" if speed.few < ENOUGH else "run it again"
+        text, better = speed.text, f"; for a better estimate {way}"
     if low >= 1 / (1 + MIN_DIFFERENCE) and high <= 1 + MIN_DIFFERENCE:
         return SAME, f"{text}, within {units.percent(MIN_DIFFERENCE)}", speed
     ours, theirs = disturbed = [disturbances(e.run, e.model.evidence(e.run)) for e in (entrant, baseline)]
@@ -217,7 +178,7 @@ def classify(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, str, Rat
         if least < MIN_RATIO_DISTURBED:
             return UNCLEAR, f"{text}, but {whys}", speed
         word = ", ".join(dict.fromkeys(one.word for _, one in both))
-        speed = LowerBound(speed.estimate, low, high, _rounded_down(least), word)
+        speed = speed._replace(few=0, least=_rounded_down(least), disturbed=word)
         text, better = f"{speed.text}: {whys}", ""
     if _device(entrant) == _device(baseline) and identity(run.experiment) == identity(base.experiment):
         return UNCLEAR, f"the same experiment {_again(speed)} this time; rerun it on an idle machine", speed
@@ -320,7 +281,7 @@ def _device(entrant: ComparedRun) -> tuple[object, ...]:
     return (*session, entrant.run.device)
 
 
-def _ratio_of_medians(run: Run, base: Run) -> Interval | None:
+def _ratio_of_medians(run: Run, base: Run) -> Ratio | None:
     """Return the ratio of the median times that the screens show, with its interval; None with too few repetitions.
 
     The interval of `fwtui.analysis.ratio_interval.ratio` assumes that the distributions differ by a factor. It is widened to
@@ -330,10 +291,10 @@ def _ratio_of_medians(run: Run, base: Run) -> Interval | None:
     if interval is None or not run.seconds or not base.seconds or min(run.seconds, base.seconds) < MIN_SECONDS:
         return None
     estimate = run.seconds / base.seconds
-    return Interval(estimate, min(interval.low, estimate), max(interval.high, estimate))
+    return Ratio(estimate, min(interval.low, estimate), max(interval.high, estimate))
 
 
-def _point_estimate(run: Run, base: Run) -> PointEstimate | None:
+def _point_estimate(run: Run, base: Run) -> Ratio | None:
     """Return the ratio of times from too few repetitions for an interval; None if chance could explain it."""
     ours, theirs = (r.passes or (r.seconds or 0.0,) for r in (run, base))
     if not run.seconds or not base.seconds or min(*ours, *theirs, run.seconds, base.seconds) < MIN_SECONDS:
@@ -344,7 +305,7 @@ def _point_estimate(run: Run, base: Run) -> PointEstimate | None:
     if not (high <= 1 / far or low >= far):
         return None
     repetitions = min(r.done.count if r.done is not None else len(r.samples) for r in (run, base))
-    return PointEstimate(run.seconds / base.seconds, low, high, repetitions)
+    return Ratio(run.seconds / base.seconds, low, high, max(repetitions, 1))
 
 
 def _too_few(run: Run, base: Run) -> str:
@@ -367,7 +328,7 @@ def _rounded_down(times: float) -> float:
 def _again(speed: Ratio) -> str:
     """Describe the time change between two runs of one experiment."""
     low, high = sorted((speed.low, speed.high))
-    if not isinstance(speed, Interval):
+    if not speed.certain:
         return f"took {'less' if high < 1 else 'more'} time, {speed.text}"
     if not (high < 1 or low > 1):
         return f"took between {units.percent(1 - low)} less and {units.percent(high - 1)} more time"

@@ -11,20 +11,45 @@ from itertools import accumulate
 from statistics import NormalDist, median
 from typing import NamedTuple
 
+from fwtui.common import units
+
 CONFIDENCE = 0.95
 _EXACT_UP_TO = 60  # repetitions of both runs; for more the normal approximation is accurate
 MIN_SECONDS = 1e-12  # below the resolution of any clock; a forged file may contain less
 
 
-class Interval(NamedTuple):
-    """A ratio of times: its estimate, and the ends of its confidence interval."""
+class Ratio(NamedTuple):
+    """A ratio of times with its ends: the 95 % confidence interval, or the extremes of `few` repetitions.
+
+    If the slower run was disturbed, `least` is the lower bound of the factor between the runs without the disturbance.
+    """
 
     estimate: float
     low: float
     high: float
+    few: int = 0  # repetitions, if they are too few for an interval
+    least: float = 0.0
+    disturbed: str = ""  # one word: noisy, throttled
+
+    @property
+    def certain(self) -> bool:
+        """Return True for an interval of undisturbed repetitions."""
+        return not (self.few or self.disturbed)
+
+    @property
+    def factor(self) -> str:
+        """The factor as text, whichever run is faster."""
+        return units.gain(max(self.estimate, 1 / self.estimate))
+
+    @property
+    def text(self) -> str:
+        """The factor and why it is uncertain: about 108x (one repetition), ≥ 10x (noisy)."""
+        if self.disturbed:
+            return f"≥ {self.least:.0f}x ({self.disturbed})"
+        return f"about {self.factor} ({'one repetition' if self.few == 1 else f'{self.few} repetitions'})"
 
 
-def ratio(seconds: Sequence[float], baseline: Sequence[float]) -> Interval | None:
+def ratio(seconds: Sequence[float], baseline: Sequence[float]) -> Ratio | None:
     """Return time / baseline time with its 95 % interval; None if there are too few repetitions for an interval.
 
     The Hodges-Lehmann estimate (the median of all pairwise ratios) and the interval between two of those ratios that
@@ -36,7 +61,7 @@ def ratio(seconds: Sequence[float], baseline: Sequence[float]) -> Interval | Non
 
 
 @lru_cache(maxsize=256)  # two tables of a hundred runs; packed keys take a fifth of the memory
-def _ratio(seconds: bytes, baseline: bytes) -> Interval | None:
+def _ratio(seconds: bytes, baseline: bytes) -> Ratio | None:
     ours, theirs = (
         sorted(s for s in array("d", packed) if math.isfinite(s) and s >= MIN_SECONDS) for packed in (seconds, baseline)
     )
@@ -44,7 +69,7 @@ def _ratio(seconds: bytes, baseline: bytes) -> Interval | None:
     if not rank:
         return None
     ratios = sorted(a / b for b in theirs for a in ours)
-    return Interval(median(ratios), ratios[rank - 1], ratios[-rank])
+    return Ratio(median(ratios), ratios[rank - 1], ratios[-rank])
 
 
 @lru_cache(maxsize=256)

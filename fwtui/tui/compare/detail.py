@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.events import Resize
 
 from fwtui.analysis.columns import COMPARISON, NARROW, WIDE, WIDEST, TableRow, columns_of
-from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, Delta, LowerBound
+from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, Delta
 from fwtui.analysis.disturbances import phase_times_warning
 from fwtui.analysis.rank_timing import rank_times
 from fwtui.analysis.run_summary import Assessment
@@ -53,7 +53,7 @@ class CompareVerdict(TextPanel[Pair | str]):
         sure = found.verdict in (FASTER, SLOWER)
         pieces: list[Piece] = [(subject.entrant.label, STRONG), (" against ", MUTED), (subject.baseline.label, STRONG), "  "]
         pieces.append((found.verdict, f"{STRONG} {STYLES[found.verdict]}".strip()))
-        noisy = found.why.removeprefix(f"{found.ratio.text}: ") if isinstance(found.ratio, LowerBound) and sure else ""
+        noisy = found.why.removeprefix(f"{found.ratio.text}: ") if found.ratio is not None and found.disturbed and sure else ""
         if sure and not noisy:
             pieces.append((f"  {found.why}", MUTED))
         details = subject.details

@@ -11,7 +11,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, ComparedRun, Comparison, LowerBound, compare
+from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, ComparedRun, Comparison, compare
 from fwtui.analysis.explanation import speedup_causes
 from fwtui.analysis.race_timeline import SECONDS, ProgressCurve, RacePosition, by_time, progress_curve
 from fwtui.common import units
@@ -52,7 +52,7 @@ def race_result(baseline: ComparedRun, entrant: ComparedRun, found: Comparison) 
     first = times.index(min(times))
     gain = found.speedup or times[0] / times[1]
     ratio, name = units.gain(max(gain, 1 / gain)), entrant_name(runners[first])
-    if isinstance(found.ratio, LowerBound):
+    if found.ratio is not None and found.ratio.disturbed:
         ratio = f"at least {found.ratio.least:.0f}x"
     times_text = f"{units.duration(min(times))} against {units.duration(max(times))}, {ratio} speedup."
     if found.verdict in (FASTER, SLOWER):

@@ -82,7 +82,7 @@ def test_an_interval_is_the_same_the_other_way_round_and_survives_any_times() ->
     assert one.low == pytest.approx(1 / other.high) and one.estimate == pytest.approx(1 / other.estimate)
     for odd in itertools.product((0.0, 1e9, 1e-300, math.inf), repeat=4):
         found = ratio(odd, STEADY)
-        assert found is None or all(map(math.isfinite, found))
+        assert found is None or all(map(math.isfinite, found[:3]))
     assert ratio((), ()) is None
 
 
