@@ -6,7 +6,7 @@
 # make browser  the page that fwtui export writes, in a headless Chromium (left out where there is none)
 # make test-all  and then what make test leaves out: the same again in other sizes, layouts and themes (make slow: that alone)
 # make attack SECONDS=3600  attack the program with one seed after the other, for so long (600)
-# make mutants  plant small faults in the code that reads others' data, and in what differs from main, and say which no test catches (hours)
+# make mutants  plant small faults in the code that reads others' data, and say which no test catches (hours)
 # make versions  install the program for each Python that is here, with its lowest and its newest dependencies, and use it
 # make constraints  write constraints.txt anew: the newest of all that these commands install (with CONSTRAINTS=constraints.txt
 #   they install just these, with which the tests passed)

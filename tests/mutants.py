@@ -1,17 +1,16 @@
 """`python tests/mutants.py [FILE ...]`: the share of mutmut's faults in the code that the tests catch.
 
-Without files: those on which all reading of others' data rests, whole, of which each must have SHARE of its faults caught, else
-the exit code is 1; then what differs from the branch main, which is told and no more. Each survivor is named.
+Without files: those that read others' data. The exit code is 1 if a file has less than SHARE of its faults caught. Each survivor
+is named.
 """
 
-import ast
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -47,8 +46,8 @@ def output(*command: str, folder: Path = ROOT) -> str:
     return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
-def results(file: str, tests: Sequence[str], functions: Sequence[str] = ()) -> dict[str, str]:
-    """Return the outcome of each fault in these files by its name; `functions` are patterns of names (default: all)."""
+def results(file: str, tests: Sequence[str]) -> dict[str, str]:
+    """Return the outcome of each fault in these files by its name."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         for name in output("git", "ls-files").splitlines():
@@ -63,7 +62,7 @@ def results(file: str, tests: Sequence[str], functions: Sequence[str] = ()) -> d
         paths[1].mkdir(parents=True)
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
         command = [sys.executable, "-m", "mutmut"]
-        done = subprocess.run([*command, "run", *functions], cwd=folder, env=environment, capture_output=True, text=True)
+        done = subprocess.run([*command, "run"], cwd=folder, env=environment, capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(f"{file}: mutmut ended with {done.returncode}: {(done.stdout + done.stderr)[-2000:]}")
         listed = subprocess.run(
@@ -83,24 +82,6 @@ def summed(file: str, found: dict[str, str]) -> float:
     return share
 
 
-def changed() -> Iterator[tuple[str, list[str]]]:
-    """Return each program file that differs from main, with patterns for its changed functions."""
-    if subprocess.run(["git", "rev-parse", "--quiet", "--verify", "main"], cwd=ROOT, stdout=subprocess.DEVNULL).returncode:
-        return
-    for file in output("git", "diff", "--name-only", "--diff-filter=AM", "main", "--", "fwtui/*.py").splitlines():
-        hunks = re.findall(r"^@@ \S+ \+(\d+)(?:,(\d+))?", output("git", "diff", "-U0", "main", "--", file), re.MULTILINE)
-        lines = {line for first, count in hunks for line in range(int(first), int(first) + int(count or 1))}
-        module = file.removesuffix(".py").replace("/", ".")
-        names = [
-            f"{module}.*{node.name}__mutmut_*"
-            for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8")))
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-            and lines & {*range(node.lineno, (node.end_lineno or node.lineno) + 1)}
-        ]
-        if names:
-            yield file, names
-
-
 def tests_of(file: str) -> tuple[str, ...]:
     """Return the tests of that file, or those of its package."""
     folder = f"tests/unit/{file.split('/')[1]}"
@@ -110,10 +91,7 @@ def tests_of(file: str) -> tuple[str, ...]:
 def main() -> int:
     if sys.argv[1:]:
         return int(min(summed(file, results(file, tests_of(file))) for file in sys.argv[1:]) < SHARE)
-    low = [file for file, tests in CHECKED.items() if summed(file, results(file, tests)) < SHARE]
-    for file, names in changed():
-        summed(f"{file} (changed)", results(file, tests_of(file), names))
-    return int(bool(low))
+    return int(bool([file for file, tests in CHECKED.items() if summed(file, results(file, tests)) < SHARE]))
 
 
 if __name__ == "__main__":

@@ -246,20 +246,3 @@ async def test_the_save_key_asks_for_the_format(replay_of: Replay, tmp_path: Pat
         await until(pilot, lambda: len(list(saved.iterdir())) == 2)
         (path,) = {*saved.iterdir()} - {path}
         assert "RUN 3  Katz-Kider" in path.read_text() and "Save the screen" not in path.read_text()
-
-
-async def test_the_whole_path_is_on_the_screen(replay_of: Replay) -> None:
-    app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(80, 24), notifications=True) as pilot:
-        await pilot.pause()
-        screen_of(app, Frame).save("table-markdown")
-        rows: list[str] = []
-        for _ in range(1000):
-            await pilot.pause(0.02)
-            rows = [row.partition("▌")[2].strip(" …┃▆") for row in screen_text(app).splitlines() if "▌" in row]
-            if any("clipboard" in row for row in rows):
-                break
-        (path,) = (saving.folder()).iterdir()
-        assert "Saved" in rows and str(path) in "".join(rows)
-        await pilot.press("question_mark")
-        await until(pilot, lambda: "Saved" not in screen_text(app) and "▏" not in screen_text(app))  # it covers no dialog

@@ -1,8 +1,5 @@
-"""Terminal sizes down to 1 x 1, themes, screens without colour, and no large empty areas."""
+"""Terminal sizes down to 1 x 1, and screens without colour."""
 
-from itertools import groupby
-
-import pytest
 import scenes
 from apps import dashboard_of, replay_at_end
 from fake_live import FakeLive
@@ -13,7 +10,7 @@ from fwtui.sessions.library import resolve
 from fwtui.stream import events
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.frame.places import MIN, place_names
+from fwtui.tui.frame.places import MIN
 from fwtui.tui.textual_internals import strips
 
 SIZES = [(59, 40), (120, 15), (1, 1), (200, 1), (120, 40)]
@@ -61,50 +58,9 @@ async def test_every_state_is_visible_without_colour(no_colours: None) -> None:
     assert colours and all(red == green == blue for red, green, blue in colours)
 
 
-ROOMY = ((60, 16), (120, 40))
-OTHERS = ((80, 24), (160, 50), (240, 67))
-SESSIONS = {
-    "h200-n4096-naive-blocked": place_names(),
-    "h200-ladder-n4096": ("explain", "sweep"),
-    "lecture-own-kernel": ("sweep",),
-}
-SESSIONS |= {"h200-four-gpus": ("compare", "telemetry"), "h200-reproduce-catinello": ("compare", "telemetry")}
-FRAMES = " │┃─━┌┐└┘┬┴├┤▔▁\u00a0"
-
-
-def emptiest(text: str, width: int, height: int) -> int:
-    """Return the cells of the largest rectangle without text, ignoring frames."""
-    rows = [line.ljust(width)[:width] for line in [*text.split("\n"), *[""] * height][:height]]
-    depths, most = [0] * width, 0
-    for row in rows:
-        depths = [depth + 1 if sign in FRAMES else 0 for depth, sign in zip(depths, row, strict=True)]
-        for depth in set(depths):
-            stretches = (sum(1 for _ in group) for deep, group in groupby(depths, lambda d, least=depth: d >= least) if deep)
-            most = max(most, depth * max(stretches))
-    return most
-
-
-def test_the_largest_empty_rectangle() -> None:
-    assert emptiest("ab\n│ \nc", 2, 4) == 3 and emptiest("x", 3, 2) == 4 and emptiest("", 3, 2) == 6
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sizes", [ROOMY, OTHERS], ids=len)
-@pytest.mark.parametrize("session", SESSIONS)
-async def test_no_third_of_a_screen_is_empty(session: str, sizes: tuple[tuple[int, int], ...]) -> None:
-    app = replay_at_end(resolve(session))
-    async with opened(app) as pilot:
-        for place in SESSIONS[session]:
-            app.action_place(place)
-            for size in sizes:
-                await pilot.resize_terminal(*size)
-                text = await settled(pilot)
-                assert emptiest(text, *size) < size[0] * size[1] / 3, (place, size, text)
-
-
 async def test_the_smallest_terminal_shows_the_hotspot_and_complete_reasons() -> None:
     app = replay_at_end(resolve("h200-n4096-naive-blocked"), "explain")
-    async with opened(app, size=ROOMY[0]) as pilot:
+    async with opened(app, size=(60, 16)) as pilot:
         assert "50 % ██████████ S   13      own[r, x]" in await settled(pilot)
         app.action_place("compare")
         words = " ".join((await settled(pilot)).split())
