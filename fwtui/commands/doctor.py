@@ -8,7 +8,6 @@ import os
 import shutil
 import sys
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TextIO
 
 from fwtui.analysis import limits
@@ -21,6 +20,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WORKER_DIED, WRONG
 from fwtui.common.text import sanitise
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
+from fwtui.live import ncu
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
 from fwtui.machine import device_cache, hardware
@@ -33,7 +33,6 @@ from fwtui_kernels.probes import probe_forms
 
 FOUND, MISSING, NOTE = "ok", "missing", "note"
 BACKENDS = {"cpu": "CPU", "cuda": "GPU"}
-PROFILING_PARAMETERS = Path("/proc/driver/nvidia/params")
 GPM = {
     True: (FOUND, "live occupancy, DRAM and integer utilisation"),
     False: (NOTE, "unavailable: no live occupancy or DRAM utilisation; requires Hopper or later"),
@@ -102,7 +101,7 @@ def report() -> list[DoctorCheck]:
         DoctorCheck("processor", FOUND, f"{here.cpu}{cores}, {units.memory(here.memory_bytes)} of memory"),
         *(_gpus(found) if found.gpus else _no_gpu(found.reason)),
         DoctorCheck("GPM", *GPM[found.gpm]),
-        counters(),
+        _counters(),
         *_limits(),
         _terminal(),
         _data_folder(),
@@ -185,18 +184,12 @@ def _numba_cuda(found: hardware.Hardware) -> DoctorCheck:
     return DoctorCheck(name, FOUND, f"{installed} with CUDA {toolkit}")
 
 
-def counters(parameters: Path = PROFILING_PARAMETERS, user: int | None = None) -> DoctorCheck:
-    """Return whether the driver's parameters allow the user with that id to read hardware counters."""
-    try:
-        lines = parameters.read_text(errors="replace").splitlines()
-    except OSError:
+def _counters() -> DoctorCheck:
+    if not os.path.exists(ncu.PARAMETERS):
         return DoctorCheck("counters", NOTE, "unknown: the driver does not state whether profilers may read them")
-    restricted = any(line.replace(" ", "") == "RmProfilingAdminOnly:1" for line in lines)
-    if not restricted or (os.geteuid() if user is None else user) == 0:
+    if ncu.permitted():
         return DoctorCheck("counters", FOUND, "profilers may read them")
-    line = "options nvidia NVreg_RestrictProfilingToAdminUsers=0"
-    fix = f"echo '{line}' | sudo tee /etc/modprobe.d/nvidia-counters.conf; then reboot"
-    return DoctorCheck("counters", NOTE, "only an administrator may profile (RmProfilingAdminOnly is 1)", fix)
+    return DoctorCheck("counters", NOTE, "only an administrator may profile", ncu.FORBIDDEN)
 
 
 def _devices() -> list[DeviceId]:

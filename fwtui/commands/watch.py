@@ -86,7 +86,7 @@ def execute(args: argparse.Namespace) -> int:
     if DeviceId.parse(args.device).backend == "cuda":
         settle_here(Experiment(kernel="naive", n=16, device=args.device))  # raises Refused if the GPU does not exist
     prompted = Prompted(prompts_of(load_course())) if args.course else None
-    confirm_trust([path], args.trust)
+    confirm_trust(path, args.trust)
     ended = Event()
     on_signals(stop)
     code, updates_of_save = OK, list[WatchUpdate]()

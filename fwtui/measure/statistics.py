@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from bisect import insort
 from collections.abc import Sequence
-from statistics import median
 
 from fwtui.stream.stages import ENOUGH_PASSES, ENOUGH_SECONDS
 
@@ -12,39 +12,31 @@ MAX_RUNS = 10_000  # repetitions of kernels so short that half a second would ho
 MAX_OVERRUN = 1.1  # times the budget: the end of the last repetition, so that a budget of 0.5 s is not left at 0.49 s
 MAX_OVERHEAD = 2  # times the budget: the limit including restoring the input and reporting
 STABLE = 0.005
-_SORT_INTERVAL = 1.1  # sorting all samples after each repetition would soon cost more than the repetitions
 
 
 class Samples(list[float]):
-    """Seconds of the timed repetitions so far, their sum, and a median that lags by at most a tenth of the repetitions."""
+    """Seconds of the timed repetitions so far, their sum, median and spread; sorted as they arrive."""
 
     def __init__(self) -> None:
         super().__init__()
         self.total = 0.0
-        self._looked = 0
-        self._middle = 0.0
-        self._width: float | None = None
+        self._ordered: list[float] = []
 
     def take(self, seconds: float) -> None:
         """Add a repetition."""
         self.append(seconds)
+        insort(self._ordered, seconds)
         self.total += seconds
 
     @property
     def middle(self) -> float:
-        """Return roughly the median. Raises IndexError before the first repetition."""
-        self._look()
-        return self._middle
+        """The median. Raises IndexError before the first repetition."""
+        return _middle(self._ordered)
 
     @property
     def width(self) -> float | None:
-        """Return roughly the spread."""
-        self._look()
-        return self._width
-
-    def _look(self) -> None:
-        if not self._looked or len(self) >= self._looked * _SORT_INTERVAL:
-            self._middle, self._width, self._looked = median(self), spread(self), len(self)
+        """The spread."""
+        return _half_width(self._ordered)
 
 
 def spread_evenly(samples: Sequence[float], most: int) -> tuple[float, ...]:
@@ -61,15 +53,22 @@ def spread(samples: Sequence[float]) -> float | None:
     The interval is between order statistics (binomial, normal approximation), so it assumes no distribution; for few
     samples it is their whole range, which covers the median in 94 % of cases at five of them.
     """
-    count = len(samples)
+    return _half_width(sorted(samples))
+
+
+def _half_width(ordered: Sequence[float]) -> float | None:
+    count = len(ordered)
     if count < 2:
         return None
-    ordered = sorted(samples)
     reach = 1.96 * math.sqrt(count) / 2
     low = max(0, math.floor(count / 2 - reach))
     high = min(count - 1, math.ceil(count / 2 + reach) - 1)
-    middle = median(ordered)
+    middle = _middle(ordered)
     return (ordered[high] - ordered[low]) / 2 / middle if middle > 0 else None
+
+
+def _middle(ordered: Sequence[float]) -> float:
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
 def has_low_confidence(samples: Samples) -> bool:

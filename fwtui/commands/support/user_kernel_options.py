@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from pathlib import Path
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import quoted, sanitise
-from fwtui.common.units import counted
 from fwtui.experiment.user_kernel_registry import find_kernel_file, is_path, known_kernels, name_for, register_kernel
 from fwtui.machine import trust
 from fwtui.machine.kernel_folder import kernel_files
@@ -35,7 +34,7 @@ def register_kernels(kernels: str | None, args: argparse.Namespace) -> str | Non
         else:
             path = None if word in known_kernels() else next((path for path in kernel_files() if name_for(path) == word), None)
         if path is not None:
-            confirm_trust([path], args.trust)
+            confirm_trust(path, args.trust)
         registered.append(word if path is None else register_kernel(path))
     return ",".join(registered)
 
@@ -46,8 +45,8 @@ def register_folder(trusting: bool) -> tuple[list[str], list[tuple[str, str]]]:
     It does not prompt for trust. Raises Refused if `trusting` and the trust cannot be stored.
     """
     files = {path: name_for(path) for path in kernel_files()}
-    if trusting:
-        confirm_trust(list(files), trusting)
+    for path in files if trusting else ():
+        confirm_trust(path, trusting)
     allowed = [path for path in files if trust.is_trusted(path)]
     names: list[str] = []
     left_out: list[tuple[str, str]] = []
@@ -62,15 +61,13 @@ def register_folder(trusting: bool) -> tuple[list[str], list[tuple[str, str]]]:
     return names, left_out
 
 
-def confirm_trust(paths: Sequence[Path], trusting: bool) -> None:
-    """Ensure that the user trusts these files, with one prompt for all new folders. Raises Refused."""
-    new = list({path.parent: path for path in paths if not trust.is_trusted(path)}.values())
-    if not new:
+def confirm_trust(path: Path, trusting: bool) -> None:
+    """Ensure that the user trusts the folder of this file, with a prompt for a new one. Raises Refused."""
+    if trust.is_trusted(path):
         return
-    if not trusting and not _ask_for_trust(new):
-        raise Refused(f"{_files(new)} not run; read the code, then answer y or pass --trust")
-    for path in new:
-        trust.trust(path)
+    if not trusting and not _ask_for_trust(path):
+        raise Refused(f"{sanitise(path.name)} was not run; read the code, then answer y or pass --trust")
+    trust.trust(path)
 
 
 def parse_kernel_options(args: argparse.Namespace, offered: Collection[str]) -> None:
@@ -83,19 +80,10 @@ def parse_kernel_options(args: argparse.Namespace, offered: Collection[str]) -> 
         setattr(args, f"option_{name}", value)
 
 
-def _files(new: Sequence[Path]) -> str:
-    """List the untrusted files as the subject of a sentence."""
-    first = sanitise(new[0].name)
-    return f"{first} was" if len(new) == 1 else f"{first} and the content of {counted(len(new) - 1, 'other folder')} were"
-
-
-def _ask_for_trust(new: Sequence[Path]) -> bool:
-    """Prompt for trust in the folders; return the answer. Raises Refused without a terminal."""
-    warning = trust.warning(new[0])
-    others = f", and so is the content of {counted(len(new) - 1, 'other folder')}" if len(new) > 1 else ""
-    it, its = ("it", "its folder") if len(new) == 1 else ("them", "their folders")
+def _ask_for_trust(path: Path) -> bool:
+    """Prompt for trust in the file's folder; return the answer. Raises Refused without a terminal."""
+    warning = trust.warning(path)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise Refused(f"{warning}{others}; pass --trust to run {it} and trust {its} permanently")
-    question = f"Run {it} and trust {its} permanently? [y/N] "
-    print(f"fwtui: {warning}{others}.\n{question}", end="", file=sys.stderr, flush=True)
+        raise Refused(f"{warning}; pass --trust to run it and trust its folder permanently")
+    print(f"fwtui: {warning}.\nRun it and trust its folder permanently? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

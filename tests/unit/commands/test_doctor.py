@@ -11,6 +11,7 @@ from processes import Terminal, run_python
 
 from fwtui import __version__
 from fwtui.commands import doctor
+from fwtui.live import ncu
 from fwtui.machine import hardware
 from fwtui.machine.hardware import Hardware
 from fwtui.stream.events import Device
@@ -109,22 +110,16 @@ def test_a_driver_too_old_for_any_toolkit_is_named(here: Here) -> None:
     assert "470.1" in check.found and "525" in check.fix
 
 
-@pytest.mark.parametrize(
-    ("parameters", "administrator", "state"),
-    [
-        ("A: 0\nRmProfilingAdminOnly: 1\n", False, "note"),
-        ("RmProfilingAdminOnly: 1\n", True, "ok"),
-        ("RmProfilingAdminOnly: 0\n", False, "ok"),
-        (None, False, "note"),
-    ],
-)
-def test_the_permission_of_counters(tmp_path: Path, parameters: str | None, administrator: bool, state: str) -> None:
-    file = tmp_path / "params"
-    if parameters is not None:
-        file.write_text(parameters)
-    check = doctor.counters(file, 0 if administrator else 1000)
-    assert check.state == state
-    assert ("RestrictProfiling" in check.fix) == (parameters is not None and state == "note")
+@pytest.mark.parametrize(("there", "permitted", "state"), [(True, True, "ok"), (True, False, "note"), (False, True, "note")])
+def test_the_permission_of_counters(
+    here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool, permitted: bool, state: str
+) -> None:
+    (tmp_path / "params").touch()
+    monkeypatch.setattr(ncu, "PARAMETERS", str(tmp_path / "params") if there else str(tmp_path / "absent"))
+    monkeypatch.setattr(ncu, "permitted", lambda: permitted)
+    here.has()
+    check = here.check("counters")
+    assert check.state == state and ("RestrictProfiling" in check.fix) == (not permitted)
 
 
 class Screen(Terminal):
