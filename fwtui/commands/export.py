@@ -7,7 +7,6 @@ from __future__ import annotations
 import argparse
 import io
 import math
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -46,7 +45,7 @@ WRITERS: dict[str, Callable[[Iterable[Row], TextIO], None]] = {
 ENDINGS = (*FORMATS.values(), trace_events.ENDING, *KINDS)
 MIN_RATE, MAX_RATE = 0.1, 10  # pictures a second
 DEFAULT_GAP = 1.0
-OF_A_REPLAY = ("size", "screen", "start", "stop", "speed", "fps", "max_gap", "theme", "present", "also")
+OF_A_REPLAY = ("size", "screen", "start", "stop", "speed", "fps", "max_gap", "theme", "present")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,17 +66,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--fps", type=float, metavar="RATE", help=f"pictures per second, at most {MAX_RATE} (default: {rates})")
     about = f"longest idle gap in the replay; 0 leaves gaps unchanged (default: {DEFAULT_GAP:g})"
     group.add_argument("--max-gap", type=float, metavar="SECONDS", help=about)
-    about = "further output file with the same pictures in another format; repeatable"
-    group.add_argument("--also", action="append", default=[], metavar="FILE", help=about)
     add_display_options(parser)
 
 
 @gc_pause.paused()  # results are many, and none is freed before the end
 def execute(args: argparse.Namespace) -> int:
-    if args.format is None and all(Path(out or "").suffix in KINDS for out in (args.out, *args.also)):
+    if args.format is None and Path(args.out or "").suffix in KINDS:
         return _replay(args)
-    if odd := next((out for out in args.also if Path(out).suffix not in KINDS), None):
-        raise Refused(f"--also {quoted(odd)} ends in none of {', '.join(KINDS)}; choose one of them")
     for name in OF_A_REPLAY:
         if getattr(args, name):
             option = {"start": "from", "stop": "to"}.get(name, name).replace("_", "-")
@@ -132,26 +127,21 @@ def _format(args: argparse.Namespace) -> str:
 
 
 def _replay(args: argparse.Namespace) -> int:
-    """Write the session's replay into files of these kinds and report their sizes."""
+    """Write the session's replay into a file of one of these kinds and report its size."""
     if args.what is not None:
         raise Refused(f"{quoted(Path(args.out).name)} contains the whole replay, not one table; omit {args.what!r}")
-    outs, source = (args.out, *args.also), resolve(args.session)
-    for out in outs:
-        check_writable(out, str(source), force=args.force)
-        if [os.path.realpath(other) for other in outs].count(os.path.realpath(out)) > 1:
-            raise Refused(f"{quoted(Path(out).name)} is named twice; pass a different name for each file")
-    rate = max(KINDS[Path(out).suffix].rate for out in outs)
-    path, session, whole = filmed_session(args, rate)
-    for out in outs:
-        kind = KINDS[suffix := Path(out).suffix]
-        content, film = encode(whole, suffix)
-        with atomic_write(out, force=args.force) as file:
-            file.write(content)
-        result = f"{units.counted(len(film.frames), 'picture')} of {units.duration(film.duration)}, {units.memory(len(content))}"
-        print_message(f"{Path(out).name} is {kind.title}: {result}")
-        if less := len(whole.frames) - len(film.frames):
-            left_out = f"{units.counted(less, 'picture')} {'is' if less == 1 else 'are'} omitted"
-            print_message(f"{left_out} to stay below {kind.most / 1e6:g} MB")
+    out = Path(args.out)
+    check_writable(out, str(resolve(args.session)), force=args.force)
+    kind = KINDS[out.suffix]
+    path, session, whole = filmed_session(args, kind.rate)
+    content, film = encode(whole, out.suffix)
+    with atomic_write(out, force=args.force) as file:
+        file.write(content)
+    result = f"{units.counted(len(film.frames), 'picture')} of {units.duration(film.duration)}, {units.memory(len(content))}"
+    print_message(f"{out.name} is {kind.title}: {result}")
+    if less := len(whole.frames) - len(film.frames):
+        left_out = f"{units.counted(less, 'picture')} {'is' if less == 1 else 'are'} omitted"
+        print_message(f"{left_out} to stay below {kind.most / 1e6:g} MB")
     for part in whole.left_out:
         print_message(f"it shows only {part}")
     return session_exit_code(path, session.complete)
@@ -168,7 +158,7 @@ def filmed_session(args: argparse.Namespace, rate: float) -> tuple[Path, LoadedS
     session = load(path, for_screen=True)
     if cut.begin > session.duration:
         raise Refused(f"--from {cut.begin:g} is after the end of the session, {session.duration:g} s; pass an earlier time")
-    small = args.size is None and any(Path(out or "").suffix == ".html" for out in (args.out, *args.also))
+    small = args.size is None and Path(args.out).suffix == ".html"
     return path, session, filmed(path, session, size, cut, screen, look, drawing_progress(), small)
 
 

@@ -349,7 +349,7 @@ class TestCommand:
         assert code == 0 and words.count("\n") == 1 and words.startswith("fwtui: a.cast is a recording for asciinema: "), words
         text = (tmp_path / "a.cast").read_text()
         assert text.startswith('{"version": 2, "width": 60, "height": 16,')
-        code, words = export("-o", "a.svg", "--also", "a.cast")
-        assert code == 2 and "exists already" in words and not (tmp_path / "a.svg").exists()
-        code, words = export("-o", "a.svg", "--also", "b.cast")
-        assert code == 0 and "a.svg is an animated picture: " in words and "b.cast is a recording for asciinema: " in words
+        code, words = export("-o", "a.cast")
+        assert code == 2 and "exists already" in words
+        code, words = export("-o", "a.svg")
+        assert code == 0 and "a.svg is an animated picture: " in words

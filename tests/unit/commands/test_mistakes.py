@@ -85,8 +85,6 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["export", GOLDEN, "-o", "a.html", "--theme", "nothing"], "no theme 'nothing'"),
     (["export", GOLDEN, "phases", "-o", "a.html"], "omit 'phases'"),
     (["export", GOLDEN, "-o", "a.gif"], "ends in none of"),
-    (["export", GOLDEN, "-o", "a.html", "--also", "a.csv"], "--also 'a.csv' ends in none of"),
-    (["export", GOLDEN, "-o", "a.svg", "--also", "a.svg"], "'a.svg' is named twice; pass a different name for each file"),
     (["export", GOLDEN, "-o", "a.csv", "--fps", "3"], "--fps applies only to a replay"),
     (["new", "mine.txt"], "'mine.txt' does not end in .py or .cu, as a kernel's file must; write mine.py, or mine.cu"),
     (["new", "mine.py", "--from", "fast"], "there is no rung 'fast'; choose one of serial, scipy,"),
