@@ -59,9 +59,9 @@ class Explanation(NamedTuple):
             limiter = limiter._replace(because="")
         return limiter.text(self.phase, self.busy_with) + f"; {ask}" * offers
 
-    def sentence(self, ask: str = "", sourced: bool = False) -> str:
+    def sentence(self, sourced: bool = False) -> str:
         """Return the whole explanation in sentences."""
-        limit = self.bottleneck(ask, sourced)
+        limit = self.bottleneck(sourced=sourced)
         parts = [self.change, f"bottleneck: {limit}" * bool(limit), self.exchange, self.cpu]
         return " ".join(f"{part[0].upper()}{part[1:]}." for part in parts if part)
 

@@ -12,7 +12,6 @@ from fwtui.common import units
 from fwtui.stream.events import RankOf
 from fwtui.stream.model import Model
 from fwtui.stream.run import BROADCAST, WAIT, PhaseTime, Run
-from fwtui_kernels import registry
 
 MAX_EXCHANGE_SHARE = 0.5  # share of a rank's time in the panel exchange above which the graph is too small for the ranks
 UNEVEN = 1.1  # maximum / mean work of a rank above which the load counts as imbalanced
@@ -123,16 +122,6 @@ def gain(model: Model, run: Run) -> Gain | None:
         return None
     one = "GPU" if run.backend == "cuda" else "machine" if run.device_count > 1 else "process"
     return Gain(times, run.device_count, one, reference)
-
-
-def how_to_compare(run: Run) -> str:
-    """Name the run that is needed as a baseline of the speedup; empty for a run on one device."""
-    if len(run.ranks) < 2 or not run.counts:
-        return ""
-    kernels = [k for k in registry().values() if k.backend == run.backend and not k.ranked and run.experiment.dtype in k.dtypes]
-    best = max(kernels, key=lambda kernel: kernel.preference, default=None)
-    one = "one GPU" if run.backend == "cuda" else "one process"
-    return f"no run of this graph on {one} yet; run {best.id} on {one} to see the speedup" if best is not None else ""
 
 
 def link_bandwidth(run: Run) -> LinkBandwidth | None:

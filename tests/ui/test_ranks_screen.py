@@ -21,9 +21,7 @@ from fwtui_kernels.plan import Rect, Shape
 
 def subject(model: Model) -> RunSubject:
     run = model.runs[2]
-    return RunSubject(
-        run, None, model.gpu, None, True, gained=rank_timing.gain(model, run), to_compare=rank_timing.how_to_compare(run)
-    )
+    return RunSubject(run, None, model.gpu, None, True, gained=rank_timing.gain(model, run))
 
 
 @pytest.mark.parametrize(("count", "width"), [(2, 56), (2, 78), (8, 40), (8, 120), (20, 78)])

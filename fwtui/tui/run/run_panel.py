@@ -15,7 +15,7 @@ from fwtui.analysis.compare import SLOWER, ComparedRun
 from fwtui.analysis.estimate import estimated_seconds, progress_now
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.analysis.phase_table import phase_rows
-from fwtui.analysis.rank_timing import gain, how_to_compare, number_word
+from fwtui.analysis.rank_timing import gain, number_word
 from fwtui.analysis.run_summary import LABELS, NEXT, Assessment, summarise
 from fwtui.analysis.warps import main_samples
 from fwtui.common import units
@@ -262,8 +262,6 @@ class RunPanel(VerticalScroll, can_focus=False):
             against = ComparedRun(model, baseline) if baseline is not None else None
             assessment = self.verdict = summarise(ComparedRun(model, run), against, recorded)
             fix = fixes.get(assessment.reason.missing, "")
-            gained = gain(model, run)
-            how = how_to_compare(run) if gained is None else ""
             now = replace(run, progress=progress_now(model, run)) if run.state == "running" else run
             ahead = estimated_seconds(model, run) if run.ordered is not None and run.seconds is None else None
             limiters = {one.key: one.limiter.what for one in phase_rows(model, run)}
@@ -278,8 +276,7 @@ class RunPanel(VerticalScroll, can_focus=False):
                 fix,
                 next_key,
                 again,
-                gained,
-                how,
+                gain(model, run),
                 ahead,
                 limiters,
                 screen.has_class(DETAILED),

@@ -71,7 +71,6 @@ class RunSubject(NamedTuple):
     next_key: str = ""  # the key that runs the next rung; empty if none does
     again: str = ""  # the key that reruns it; empty if none does
     gained: Gain | None = None  # speedup of several devices over one
-    to_compare: str = ""  # the run that this speedup still needs
     estimated_seconds: float | None = None  # estimated seconds of a repetition, from its plan
     limiters: Mapping[str, str] = {}  # bottleneck of each phase, by its key
     details: bool = False  # show the origin of each number
@@ -253,8 +252,6 @@ def ranks(s: RunSubject, width: int) -> list[Content]:
         reference = f"run {s.gained.reference.id}, {s.gained.reference.title}, is the fastest on one {s.gained.one}"
         shared = ["the processes share the cores of one machine"] * (s.gained.efficiency is None)
         rows += hanging_indent("speedup", LABEL, [s.gained.text, reference, *shared], width, most=MAX_LINES)
-    elif s.to_compare:
-        rows += hanging_indent("speedup", LABEL, [s.to_compare], width, most=MAX_LINES)
     return rows
 
 

@@ -112,7 +112,7 @@ def test_a_printed_table_ends_with_the_verdict_on_the_fastest(monkeypatch: pytes
 def why(first: list[Any], second: list[Any]) -> str:
     model = model_of([GPU, *first, *second])
     base, run = model.runs.values()
-    return explain(ComparedRun(model, run), ComparedRun(model, base)).sentence("press h")
+    return explain(ComparedRun(model, run), ComparedRun(model, base)).sentence()
 
 
 @pytest.mark.parametrize(("share", "said"), [(0.13, True), (0.8, False)])
