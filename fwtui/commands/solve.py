@@ -20,7 +20,7 @@ from fwtui.graphs.formats import read_help
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("graph", metavar="GRAPH", help=f"{read_help()}; - reads standard input")
-    out = "output file: .npy (distances), .npz (also predecessors, names), .bin (int32), .csv, .tsv or .parquet (a row per pair)"
+    out = "output file: .npy (distances), .npz (also predecessors, names), .bin (int32), .csv or .tsv (a row per pair)"
     parser.add_argument("-o", "--out", metavar="OUT", help=out)
     add_force_option(parser)
     paths = "also write paths: predecessors of all pairs, or complete paths with --pairs"

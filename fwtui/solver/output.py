@@ -1,4 +1,4 @@
-"""Results as text on a terminal, and as .npy, .npz, .parquet, .csv, .tsv, .bin and .out files."""
+"""Results as text on a terminal, and as .npy, .npz, .csv, .tsv, .bin and .out files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import io
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from fwtui.common.text import cells, excerpt, pad, quoted
 from fwtui.common.version import RESULT_VERSION
 from fwtui.graphs.adjacency import Adjacency, GivenGraph
 from fwtui.graphs.cycles import weights_along
-from fwtui.graphs.edge_tables import arrow
 from fwtui.graphs.formats.binary import write_distances
 from fwtui.graphs.formats.table import DELIMITERS
 from fwtui.solver import summary_text
@@ -34,7 +33,6 @@ ONCE = ("set-up", "compile")  # imports, the GPU's context, loading or compiling
 INSIDE = ("copy in", "kernels", "searches", "copy out")
 ORDER = ("read", "copy in", "prepare", "allocate", "kernels", "searches", "copy out", "paths", "write")
 ARROW = " -> "
-PARQUET = ".parquet"
 BINARY = (".bin", ".out")
 Pairs = Sequence[tuple[int, int]]
 
@@ -42,14 +40,12 @@ Pairs = Sequence[tuple[int, int]]
 def check_out(path: str, pairs: bool, paths: bool) -> None:
     """Raise Refused before the work starts for a suffix that cannot be written or cannot hold paths."""
     suffix, tables = Path(path).suffix.lower(), tuple(DELIMITERS)
-    allowed = tables if pairs else (".npy", ".npz", PARQUET, *tables, *BINARY)
+    allowed = tables if pairs else (".npy", ".npz", *tables, *BINARY)
     if suffix not in allowed:
         what = "pairs" if pairs else "distances"
         raise Refused(f"{quoted(Path(path).name)} ends in none of {', '.join(allowed)}; choose one of these for {what}")
     if paths and suffix in (".npy", *BINARY):
-        raise Refused(f"{quoted(Path(path).name)} cannot store paths; choose .npz, .parquet, .csv or .tsv")
-    if suffix == PARQUET:
-        arrow(f"{quoted(Path(path).name)} is Parquet, which")
+        raise Refused(f"{quoted(Path(path).name)} cannot store paths; choose .npz, .csv or .tsv")
 
 
 def save(
@@ -58,12 +54,11 @@ def save(
     pairs: Pairs | None,
     paths: bool,
     report_progress: Callable[[float], None],
-    at_once: int = 1 << 20,
     force: bool = True,
 ) -> int:
     """Write the result and return its bytes; the file is written whole or not at all. Raises Refused if it cannot be written.
 
-    `at_once`: about that many rows of a Parquet file are one group. Without `force` no existing file is overwritten.
+    Without `force` no existing file is overwritten.
     """
     suffix = Path(path).suffix.lower()
     with atomic_write(path, force=force) as file:
@@ -73,8 +68,6 @@ def save(
             np.savez(file, allow_pickle=False, **_arrays(result, paths))  # type: ignore[arg-type]
         elif suffix in BINARY:
             write_distances(result.distances, file, quoted(Path(path).name))
-        elif suffix == PARQUET:
-            _save_parquet(result, file, paths, report_progress, at_once)
         else:
             rows = _pair_rows(result, pairs, paths) if pairs is not None else _all_rows(result, paths, report_progress)
             text = io.TextIOWrapper(file, "utf-8", newline="")
@@ -103,7 +96,9 @@ def _all_rows(result: Result, paths: bool, report_progress: Callable[[float], No
     """Yield every pair with a path, source by source, and with `paths` the vertex before the target."""
     yield ("source", "target", "distance", *(("before",) if paths else ()))
     names = [result.vertices.text(v) for v in range(len(result.vertices))]
-    sources, targets = _ends(result)
+    every = np.arange(len(result.vertices))
+    sources = every if result.rows is None else result.rows
+    targets = every if result.columns is None else result.columns
     for place, (source, row) in enumerate(zip(sources.tolist(), result.distances, strict=True)):
         report_progress(place / len(result.distances))
         reached = np.flatnonzero(np.isfinite(row) & (targets != source))
@@ -112,43 +107,6 @@ def _all_rows(result: Result, paths: bool, report_progress: Callable[[float], No
         for at, (target, distance) in enumerate(zip(targets[reached].tolist(), distances, strict=True)):
             found = (names[source], names[target], distance)
             yield (*found, names[before[at]]) if before is not None else found
-
-
-def _ends(result: Result) -> tuple[np.ndarray, np.ndarray]:
-    """Return the vertex of each row, and of each column."""
-    every = np.arange(len(result.vertices))
-    return every if result.rows is None else result.rows, every if result.columns is None else result.columns
-
-
-def _save_parquet(result: Result, file: IO[bytes], paths: bool, report_progress: Callable[[float], None], at_once: int) -> None:
-    """Write the rows of _all_rows as columns source, target, distance and before; a row group has some sources."""
-    pyarrow = arrow("a Parquet file")
-    from pyarrow.parquet import ParquetWriter  # pyright: ignore[reportMissingImports]
-
-    n, (sources, targets) = len(result.vertices), _ends(result)
-    labels = result.vertices.labels
-    whole = all(isinstance(label, int) for label in labels)
-    names = pyarrow.array(list(labels) if whole else [result.vertices.text(v) for v in range(n)])
-    before = result.predecessors if paths else None
-
-    def named(vertices: np.ndarray) -> Any:
-        return pyarrow.DictionaryArray.from_arrays(pyarrow.array(vertices.astype(np.int32)), names).dictionary_decode()
-
-    def group(rows: slice) -> Any:
-        block = result.distances[rows]
-        reachable = np.isfinite(block) & (targets[None, :] != sources[rows][:, None])
-        places, reached = np.nonzero(reachable)
-        found = named(sources[rows][places]), named(targets[reached]), pyarrow.array(block[reachable])
-        columns: dict[str, Any] = dict(zip(("source", "target", "distance"), found, strict=True))
-        if before is not None:
-            columns["before"] = named(before[rows][reachable])
-        return pyarrow.table(columns)
-
-    with ParquetWriter(file, group(slice(0, 0)).schema) as writer:
-        step = max(1, at_once // max(1, n))
-        for start in range(0, len(sources), step):
-            report_progress(start / len(sources))
-            writer.write_table(group(slice(start, min(len(sources), start + step))))
 
 
 def _pair_rows(result: Result, pairs: Pairs, paths: bool, terminal: bool = False) -> Iterator[Sequence[str]]:

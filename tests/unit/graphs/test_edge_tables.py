@@ -15,7 +15,6 @@ from fwtui import solve
 from fwtui.common.errors import Refused
 from fwtui.graphs.edge_tables import of_table
 from fwtui.graphs.graph_loader import load
-from fwtui.solver import output
 
 ROADS = {"note": ["x", "y", "z"], "from": ["b", "a", "b"], "to": ["a", "c", "c"], "cost": [1.0, 2.0, 9.0]}
 
@@ -87,8 +86,6 @@ def test_without_pyarrow_one_sentence_says_what_to_install(tmp_path: Path, monke
     (tmp_path / "g.parquet").write_bytes(b"PAR1")
     with pytest.raises(Refused, match=r"g.parquet is Parquet, which needs pyarrow; .* fwtui\[arrow\]"):
         load(str(tmp_path / "g.parquet"))
-    with pytest.raises(Refused, match=r"'out.parquet' is Parquet, which needs pyarrow"):
-        output.check_out("out.parquet", False, False)
 
 
 def packed(folder: Path) -> Path:
@@ -96,15 +93,9 @@ def packed(folder: Path) -> Path:
     return folder / "g.parquet"
 
 
-@pytest.mark.parametrize("rows", [1, 1 << 20])
-def test_parquet_in_and_distances_out_in_blocks(rows: int, tmp_path: Path) -> None:
-    result = solve(load(str(packed(tmp_path))), predecessors=True)
-    size = output.save(result, str(tmp_path / "out.parquet"), None, True, lambda share: None, rows)
-    file = parquet.ParquetFile(tmp_path / "out.parquet")
-    assert [*file.read().to_pydict().items()] == [
-        *(("source", ["b", "b", "a"]), ("target", ["a", "c", "c"]), ("distance", [1, 3, 2]), ("before", ["b", "a", "a"]))
-    ]
-    assert size == (tmp_path / "out.parquet").stat().st_size and file.num_row_groups == (3 if rows == 1 else 1)
+def test_parquet_is_a_table_of_edges(tmp_path: Path) -> None:
+    result = solve(load(str(packed(tmp_path))))
+    assert result.vertices.labels == ["b", "a", "c"] and result.distances[0].tolist() == [0, 1, 3]
 
 
 def test_damaged_parquet_is_refused(tmp_path: Path) -> None:

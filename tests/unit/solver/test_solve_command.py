@@ -131,7 +131,7 @@ class TestMistakes:
             (["--from", "Berlin"], "pass both --from and --to"),
             (["--from", "Bonn", "--to", "Berlin"], "there is no vertex 'Bonn'"),
             (["--from", "a", "--to", "b", "--pairs", "p.csv"], "cannot be combined"),
-            (["-o", "out.png"], "'out.png' ends in none of .npy, .npz, .parquet, .csv, .tsv, .bin, .out"),
+            (["-o", "out.png"], "'out.png' ends in none of .npy, .npz, .csv, .tsv, .bin, .out"),
             (["-o", "towns.csv"], "towns.csv is the input, and would be overwritten; choose another name"),
             (["-o", "./towns.csv", "--pairs", "towns.csv"], "towns.csv is the input"),
             (["--pairs", "none.csv"], "none.csv cannot be read"),
