@@ -83,12 +83,8 @@ class RankState:
         for name in ("buffers", "timed", "timed_parts"):
             self.__dict__.pop(name, None)
 
-    def load(self, rows: np.ndarray) -> None:
-        """Load this rank's rows of the matrix."""
-        self.program.load(rows, self.buffers, self.engine.stream)
-
-    def scattered(self, matrix: Any) -> np.ndarray:
-        """Return this rank's rows of a matrix that rank 0 has or generates by rows; None in the other ranks."""
+    def load(self, matrix: Any) -> None:
+        """Load this rank's rows of a matrix that rank 0 has or generates by rows; None in the other ranks."""
         shape = self.program.shape
         rows = np.empty((RankRows(shape, self.rank).count, shape.n), shape.dtype)
         for owner, mine, whole in self.blocks():
@@ -100,7 +96,7 @@ class RankState:
                     rows[mine] = block
             elif owner == self.rank:
                 self.channel.receive(rows[mine], 0)
-        return rows
+        self.program.load(rows, self.buffers, self.engine.stream)
 
     def synchronize(self) -> None:
         self.link.finish()
@@ -181,7 +177,7 @@ class Load(Order[None]):
     """An order to load a matrix from rank 0."""
 
     def execute(self, work: RankState) -> None:
-        work.load(work.scattered(None))
+        work.load(None)
 
 
 class Restore(Order[None]):
@@ -309,11 +305,21 @@ def run_order_loop(channel: Channel, work: RankState) -> None:
 
 
 class DistributedEngine(Engine):
-    """The engine of all ranks, for a process that issues orders."""
+    """The engine of all ranks, in rank 0: it sends each order to the other ranks, and executes its own share of the work."""
 
-    @abstractmethod
+    def __init__(self, channel: Channel, work: RankState):
+        engine = work.engine
+        self._channel, self.work = channel, work
+        self.device, self.stream, self.timed = engine.device, engine.stream, engine.timed
+        self.name, self.fill, self.target = engine.name, engine.fill, work.target
+        self.ranks = channel.ranks
+
     def replies_to(self, order: Order[Any], work: Callable[[], Any] | None = None) -> list[Reply]:
         """Execute the order on all ranks; rank 0 runs `work` instead, if given."""
+        with self._channel.busy():
+            self._channel.order(encode_order(order))
+            mine = reply_of(work or (lambda: order.execute(self.work)))
+            return [mine, *(msgspec.msgpack.decode(reply, type=Reply) for reply in self._channel.replies())]
 
     def on_all_ranks(self, order: Order[Value], work: Callable[[], Value] | None = None) -> list[Value]:
         """Return the values of all ranks. Raises Refused with the number of the rank that refuses."""
@@ -360,23 +366,6 @@ class DistributedEngine(Engine):
 
         return run
 
-
-class RankZeroEngine(DistributedEngine):
-    """The engine of all ranks, in rank 0; it also executes its own share of the work."""
-
-    def __init__(self, channel: Channel, work: RankState):
-        engine = work.engine
-        self._channel, self.work = channel, work
-        self.device, self.stream, self.timed = engine.device, engine.stream, engine.timed
-        self.name, self.fill, self.target = engine.name, engine.fill, work.target
-        self.ranks = channel.ranks
-
-    def replies_to(self, order: Order[Any], work: Callable[[], Any] | None = None) -> list[Reply]:
-        with self._channel.busy():
-            self._channel.order(encode_order(order))
-            mine = reply_of(work or (lambda: order.execute(self.work)))
-            return [mine, *(msgspec.msgpack.decode(reply, type=Reply) for reply in self._channel.replies())]
-
     def activate(self) -> None:
         self.work.engine.activate()
 
@@ -397,7 +386,7 @@ class DistributedProgram(Program):
 
     engine: DistributedEngine
     shape: Shape
-    work: RankState | None = None  # this process's state, if it is rank 0
+    work: RankState  # of this process, which is rank 0
 
     def allocate(self) -> Buffers:
         self.engine.on_all_ranks(Allocate())
@@ -410,9 +399,7 @@ class DistributedProgram(Program):
         self.engine.on_all_ranks(Compile())
 
     def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
-        work = self.work
-        assert work is not None
-        self.engine.on_all_ranks(Load(), lambda: work.load(work.scattered(matrix)))
+        self.engine.on_all_ranks(Load(), lambda: self.work.load(matrix))
 
     def restore(self, buffers: Buffers, stream: Any) -> None:
         self.engine.on_all_ranks(Restore())
@@ -424,4 +411,4 @@ class DistributedProgram(Program):
         return self.engine.on_all_ranks(Unload())[0]
 
     def resources(self) -> dict[str, Resources]:
-        return dict(self.work.program.resources()) if self.work is not None else {}
+        return dict(self.work.program.resources())

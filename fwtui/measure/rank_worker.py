@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from fwtui.common.child_protocol import traceback_end
 from fwtui.common.cores import usable_cores
 from fwtui.common.errors import NoGpu
-from fwtui.engine.distributed_engine import EndOrder, RankState, RankZeroEngine, encode_order, run_order_loop
+from fwtui.engine.distributed_engine import DistributedEngine, EndOrder, RankState, encode_order, run_order_loop
 from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for
 from fwtui.engine.links import Channel, MpiLink, NcclLink, RankLink, gather_values, receive_message
@@ -44,7 +44,7 @@ class RankWorker(Worker):
     def __init__(self, descriptor: int, origin: float, requests: Iterable[bytes], rank: Rank):
         super().__init__(descriptor, origin, requests)
         self._rank = rank
-        self.engine: RankZeroEngine | None = None
+        self.engine: DistributedEngine | None = None
         self.run: int | None = None  # the current run
         self._serving = False
 
@@ -187,7 +187,7 @@ class Rank:
             code, sentence = rank_diagnosis(error)
             self._fail(code, f"{self.of}: {sentence}", traceback_end())
         assert self._worker is not None
-        self._worker.engine = RankZeroEngine(self._channel, work)
+        self._worker.engine = DistributedEngine(self._channel, work)
         self._worker.work()
         self._channel.order(encode_order(EndOrder()))
         self._beats.stop()

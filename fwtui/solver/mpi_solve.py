@@ -13,7 +13,7 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.streams import report
 from fwtui.common.text import excerpt
-from fwtui.engine.distributed_engine import EndOrder, Order, RankState, RankZeroEngine, encode_order, run_order_loop
+from fwtui.engine.distributed_engine import DistributedEngine, EndOrder, Order, RankState, encode_order, run_order_loop
 from fwtui.engine.engine import Engine
 from fwtui.engine.links import Channel, RankLink, unlink_shared_memory
 from fwtui.experiment.device import RankDevice
@@ -119,7 +119,7 @@ def _member(comm: Any, on_cpu: bool, falls_back: bool) -> _Member:
     return members[on_cpu, falls_back]
 
 
-class _Engine(RankZeroEngine):
+class _Engine(DistributedEngine):
     """The engine of rank 0. An error inside an order aborts the program, because the other ranks are executing the order too."""
 
     def __init__(self, member: _Member, work: RankState):

@@ -23,7 +23,7 @@ class AllRanks:
 
     def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
         for rank, rows, mine in zip(self._ranks, self._rows, buffers, strict=True):
-            rank.load(rows.taken_from(matrix), mine, stream)
+            rank.load(np.concatenate([matrix[:0], *(matrix[whole] for _, whole in rows.blocks(len(matrix)))]), mine, stream)
 
     def restore(self, buffers: Buffers, stream: Any) -> None:
         for rank, mine in zip(self._ranks, buffers, strict=True):
@@ -42,5 +42,7 @@ class AllRanks:
     def unload(self, buffers: Buffers, stream: Any) -> Any:
         matrix = np.empty((self.shape.n, self.shape.n), self.shape.dtype)
         for rank, rows, mine in zip(self._ranks, self._rows, buffers, strict=True):
-            rows.put(rank.unload(mine, stream), matrix)
+            found = rank.unload(mine, stream)
+            for own, whole in rows.blocks(self.shape.n):
+                matrix[whole] = found[own]
         return matrix

@@ -15,7 +15,7 @@ class RankRows:
     """The rows of the matrix that a rank holds: its rows of tiles, without gaps. Only the last row of tiles has padding."""
 
     def __init__(self, shape: Shape, rank: int):
-        self._shape = shape
+        self._tile = shape.tile
         self._spans = [(low, min(high, shape.n)) for low, high in shape.spans(rank)]
         self.count = sum(end - low for low, end in self._spans)  # rows without the padding
         self.size = (max(1, len(self._spans)) * shape.tile, shape.padded)  # buffers cannot be empty
@@ -29,19 +29,10 @@ class RankRows:
                 yield slice(place, place + count), slice(first, first + count)
                 place += count
 
-    def taken_from(self, matrix: Any) -> Any:
-        """Return the rank's rows of an n x n matrix as one array."""
-        return np.concatenate([matrix[low:end] for low, end in self._spans] or [matrix[:0]])
-
-    def put(self, rows: Any, matrix: Any) -> None:
-        """Write the rank's rows to their places in an n x n matrix."""
-        for mine, whole in self.blocks(self._shape.tile):
-            matrix[whole] = rows[mine]
-
     def pad(self, rows: Any, to: Any) -> None:
         """Copy the rows to a larger array, whose other vertices have no edges."""
         last = self._spans[-1][0] if self._spans else 0
-        pad(rows, to, last - (len(to) - self._shape.tile))
+        pad(rows, to, last - (len(to) - self._tile))
 
 
 class CpuRank(CpuProgram):
@@ -93,15 +84,6 @@ class CpuRank(CpuProgram):
 
     def unload(self, buffers: Buffers, stream: Any) -> Any:
         return buffers[0][: self._rows.count, : self.shape.n].copy()
-
-    def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
-        """Load the rank's rows: the array that `write` gets has only these."""
-        rows = np.empty((self._rows.count, self.shape.n), self.shape.dtype)
-        write(rows)
-        self.load(rows, buffers, stream)
-
-    def result(self, buffers: Buffers, stream: Any) -> Any:
-        return buffers[0][: self._rows.count, : self.shape.n]
 
     def _wait(self, *which: int) -> None:
         for buffer in which:

@@ -52,7 +52,7 @@ def test_the_ranks_parts_are_the_whole_plan(ranks: int) -> None:
 
 def test_the_ranks_free_their_buffers_when_the_program_is_done_with_unless_it_failed() -> None:
     kernel, shape, engine = registry()["distributed-cpu"], Shape(64, 32, ranks=2), Mock(target=Target("cpu"))
-    engine.build.return_value = distributed_engine.DistributedProgram(engine, shape)
+    engine.build.return_value = distributed_engine.DistributedProgram(engine, shape, Mock())
     with load_kernel(kernel, shape, engine):
         pass
     with pytest.raises(ValueError), load_kernel(kernel, shape, engine):
