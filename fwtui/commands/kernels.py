@@ -1,4 +1,4 @@
-"""List every kernel with its tiles, data types and options, including those in your kernel folder."""
+"""List every kernel with its tiles, data types and options."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ from collections.abc import Mapping
 
 from fwtui.commands.support.printing import add_json_option, folded, table
 from fwtui.common.exit_codes import OK
-from fwtui.common.text import sanitise
-from fwtui.common.units import ABSENT
 from fwtui.experiment.experiment import kernel_named
-from fwtui.experiment.user_kernel_registry import name_for
-from fwtui.machine.kernel_folder import kernel_files
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Kernel
 
@@ -28,17 +24,12 @@ def execute(args: argparse.Namespace) -> int:
     if args.json:
         for kernel in kernels or registry().values():
             print(json.dumps(_data(kernel)))
-        for path, text in ({} if kernels else kernel_files()).items():
-            print(json.dumps({"id": name_for(path), "summary": sanitise(text), "file": str(path)}))
         return OK
     if kernels:
         print("\n\n".join("\n".join(_about(kernel)) for kernel in kernels))
         return OK
     names = ("id", "where", "phases", "types", "tiles", "launch", "options", "idea")
     rows = [cells(kernel, *names) for kernel in registry().values()]
-    for path, text in kernel_files().items():  # the other columns would need the file to run
-        row = {"id": name_for(path), "where": "yours", "idea": sanitise(text) or sanitise(path.name)}
-        rows.append(tuple(row.get(name, ABSENT) for name in names))
     print("\n".join(table([names, *rows], ("phases", "launch", "types", "options", "tiles"))))
     return OK
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from fwtui.analysis.columns import MIN, SCALED, SWEPT, TableRow, head, line
 from fwtui.analysis.report import result
-from fwtui.campaigns.sweep.axis import ALL, DEVICES, SweepAxis, names, read_axis, value
+from fwtui.campaigns.sweep.axis import DEVICES, SweepAxis, names, read_axis, value
 from fwtui.campaigns.sweep.findings import Findings, findings
 from fwtui.campaigns.sweep.grid import Grid, GridCell
 from fwtui.campaigns.sweep.running import PASSES_SECONDS, Sweep
@@ -25,7 +25,6 @@ from fwtui.commands.support.experiment_options import (
 from fwtui.commands.support.printing import add_json_option, folded, table
 from fwtui.commands.support.recording_options import add_recording_options, close_session, live_session, with_progress
 from fwtui.commands.support.stderr_reporter import print_message
-from fwtui.commands.support.user_kernel_options import parse_kernel_options, register_folder
 from fwtui.common import units
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
@@ -86,12 +85,7 @@ def _swept(live: Live, base: Experiment, axes: Sequence[SweepAxis], args: argpar
 
 def base_and_axes(args: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[SweepAxis]]:
     """Return the fixed experiment and the requested axes. Raises Refused."""
-    if args.field_kernel == ALL:
-        for kernel, reason in register_folder(args.trust)[1]:
-            print_message(f"skipped: {kernel}: {reason}")
-        parse_kernel_options(args, kernel_options())
-    else:
-        register_requested(args)
+    register_requested(args)
     plain = argparse.Namespace(**vars(args))
     plain.option = []
     texts: dict[str, str] = {}

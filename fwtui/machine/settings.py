@@ -104,7 +104,6 @@ def all_keys() -> dict[str, Key]:
             "heartbeat timeout in seconds, 1 to 3600; a rank that is silent for longer aborts the run",
             _seconds,
         ),
-        Key("kernel_folder", "", "folder of your kernels: known by name, listed in the form, run by --all", str),
         Key("present", "no", "yes: large figures; in a lecture, cue cards one by one", _one_of("present", _NO_YES)),
     ]
     listed += [Key(EXPERIMENT + one.name, default_text(one), one.help, _of_some_kernel(one)) for one in FIELDS]

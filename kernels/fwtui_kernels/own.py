@@ -5,14 +5,13 @@ Loading a file runs it, and it can do whatever Python can do. Only a worker proc
 
 from __future__ import annotations
 
-import ast
 import inspect
 import linecache
 import re
 import sys
 import traceback
-import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import fields, replace
 from functools import partial
 from hashlib import sha256
@@ -90,19 +89,11 @@ def begun_from(text: str) -> str:
     return first.removeprefix(BEGUN).strip() if first.startswith(BEGUN) else ""
 
 
-def about(path: Path) -> str | None:
-    """Return the first line of a kernel file's docstring without running it; None if the file is not a kernel."""
-    try:
-        text = read_regular(path, MAX_FILE_BYTES)
-        if not re.search(rb"^(def +plan|KERNEL)\b", text, re.MULTILINE):
-            return None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python's compiler warns about the user's code
-            return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
-    except OSError:
-        return None
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # running the file reports the mistake
-        return ""
+def defines_kernel(path: Path) -> bool:
+    """Return True if a file defines a kernel, without running it; False if it cannot be read."""
+    with suppress(OSError):
+        return re.search(rb"^(def +plan|KERNEL)\b", read_regular(path, MAX_FILE_BYTES), re.MULTILINE) is not None
+    return False
 
 
 def load(path: Path, name: str, for_plan: bool = False) -> Kernel:

@@ -235,9 +235,8 @@ def test_auto_leaves_other_fields_open_and_shows_its_choice() -> None:
 async def test_a_user_kernel_is_chosen_in_the_form_once_its_folder_is_trusted(
     dashboard: FwtuiApp, live: FakeLive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
     (tmp_path / "hw").mkdir()
-    (tmp_path / "config.toml").write_text(f'kernel_folder = "{tmp_path / "hw"}"\n')
+    monkeypatch.chdir(tmp_path / "hw")
     (tmp_path / "hw" / "mine.py").write_text(python("serial", "mine"))
     (tmp_path / "hw" / "broken.py").write_text("def plan(:\n")
 
@@ -257,7 +256,7 @@ async def test_a_user_kernel_is_chosen_in_the_form_once_its_folder_is_trusted(
         select = dashboard.screen.query_one("#field-kernel", Select)
         select.value = OWN
         await until(pilot, lambda: bool(dashboard.screen.query("PickFile OptionList")))
-        assert dashboard.screen.query_one(OptionList).option_count == 2, "those of the folder that a setting names"
+        assert dashboard.screen.query_one(OptionList).option_count == 2, "those of the current folder"
         await named("mine.py")
         await asked("enter")  # the first answer is no
         assert not trust.is_trusted(tmp_path / "hw" / "mine.py") and select.value == "tiled-cpu"

@@ -76,8 +76,7 @@ class FakeSitting:
 
 
 async def test_a_file_is_watched(dashboard: FwtuiApp, live: FakeLive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
-    (tmp_path / "config.toml").write_text(f'kernel_folder = "{tmp_path}"\n')
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text("def plan(:\n")  # what is broken is watched, too
     trust.trust(tmp_path / "mine.py")
     sitting = FakeSitting(CheckStart(1), *GOOD, Activity("case 5 of 15: n = 11"))
@@ -128,8 +127,7 @@ async def test_a_file_is_watched(dashboard: FwtuiApp, live: FakeLive, tmp_path: 
 
 
 async def test_the_last_course_step_leads_by_prompts(live: FakeLive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
-    (tmp_path / "config.toml").write_text(f'kernel_folder = "{tmp_path}"\n')
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text("def plan(shape, stepwise): ...\n")
     trust.trust(tmp_path / "mine.py")
     sitting = FakeSitting(CheckStart(1), *BAD, Report("verdict", BROKEN, right=False))

@@ -22,9 +22,6 @@ from fwtui.commands.support.printing import runs
 from fwtui.common import units
 from fwtui.common.atomic_file import atomic_write
 from fwtui.common.errors import Refused
-from fwtui.common.text import sanitise
-from fwtui.experiment.user_kernel_registry import name_for
-from fwtui.machine.kernel_folder import kernel_files
 from fwtui.sessions.library import model_of, resolve
 from fwtui.sessions.reader import load as read
 from fwtui.stream.model import Model
@@ -162,6 +159,5 @@ def load(name: str | os.PathLike[str]) -> Session:
 
 
 def kernels() -> dict[str, str]:
-    """Return the ids of all kernels with their ideas, from the slowest to the fastest family; your kernels come last."""
-    own = {name_for(path): sanitise(summary) for path, summary in kernel_files().items()}
-    return {kernel.id: kernel.summary for kernel in registry().values()} | own
+    """Return the ids of all kernels with their ideas, from the slowest to the fastest family."""
+    return {kernel.id: kernel.summary for kernel in registry().values()}

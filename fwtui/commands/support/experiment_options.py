@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from fwtui.commands.support.user_kernel_options import add_trust_option, parse_kernel_options, register_folder, register_kernels
+from fwtui.commands.support.user_kernel_options import add_trust_option, parse_kernel_options, register_kernels
 from fwtui.common.errors import Refused
 from fwtui.common.text import quoted
 from fwtui.experiment.experiment import Experiment, Settled, changed, defaults, kernel_named
@@ -121,7 +121,7 @@ def check_device(args: argparse.Namespace, kernels: Iterable[str]) -> None:
 def register_requested(args: argparse.Namespace) -> None:
     """Register the requested user kernels and their options. Raises Refused."""
     if hasattr(args, "trust"):
-        args.field_kernel = register_kernels(args.field_kernel, args)
+        args.field_kernel = register_kernels(args.field_kernel, args.trust)
         parse_kernel_options(args, kernel_options())
 
 
@@ -134,19 +134,18 @@ def experiments_of_every_kernel(
 ) -> tuple[list[Settled], list[tuple[str, str]]]:
     """Return the experiment for every kernel that supports it, and (kernel, reason) for the other kernels.
 
-    User kernels are those in the folder of the settings. `settled` raises Refused if an experiment cannot run here. Each
-    kernel gets the first requested data type that it supports, by default its first one, and the options that it supports.
+    `settled` raises Refused if an experiment cannot run here. Each kernel gets the first requested data type that it supports,
+    by default its first one, and the options that it supports.
     """
     if args.field_kernel is not None:
         raise Refused("--all and --kernel cannot be combined; pass only one")
     preferred = settings.load()
     fits: list[Settled] = []
-    names, left_out = register_folder(args.trust)
+    left_out: list[tuple[str, str]] = []
     parse_kernel_options(args, kernel_options())
     choices = [choice for choice in _choices(args) if choice[0][0].name != "dtype"]
     types = [text.strip() for text in args.field_dtype.split(",")] if args.field_dtype is not None else []
-    kernels = [*registry().values(), *map(kernel_named, names)]
-    for combination, kernel in product(product(*choices), kernels):
+    for combination, kernel in product(product(*choices), registry().values()):
         dtype = next((t for t in types or (Experiment().dtype, *kernel.dtypes) if t in kernel.dtypes), None)
         try:
             if dtype is None:

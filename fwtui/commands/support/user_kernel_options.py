@@ -1,4 +1,4 @@
-"""User kernels on the command line: the user trusts each folder once and may then use names."""
+"""User kernels on the command line: the user trusts each folder once."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from pathlib import Path
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import quoted, sanitise
-from fwtui.experiment.user_kernel_registry import find_kernel_file, is_path, known_kernels, name_for, register_kernel
+from fwtui.experiment.user_kernel_registry import find_kernel_file, is_path, register_kernel
 from fwtui.machine import trust
-from fwtui.machine.kernel_folder import kernel_files
 
 
 def add_trust_option(parser: argparse.ArgumentParser) -> None:
@@ -20,49 +19,22 @@ def add_trust_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trust", action="store_true", help=about)
 
 
-def register_kernels(kernels: str | None, args: argparse.Namespace) -> str | None:
-    """Load the files among these kernels, and return the names of all, separated by commas. Raises Refused.
-
-    A file is named by its path, or by its kernel's name if it is in the folder of the settings.
-    """
+def register_kernels(kernels: str | None, trusting: bool) -> str | None:
+    """Load the files among these kernels, and return the names of all, separated by commas. Raises Refused."""
     if kernels is None:
         return None
     registered: list[str] = []
     for word in map(str.strip, kernels.split(",")):
         if is_path(word):
             path = find_kernel_file(word)
-        else:
-            path = None if word in known_kernels() else next((path for path in kernel_files() if name_for(path) == word), None)
-        if path is not None:
-            confirm_trust(path, args.trust)
-        registered.append(word if path is None else register_kernel(path))
+            confirm_trust(path, trusting)
+            word = register_kernel(path)
+        registered.append(word)
     return ",".join(registered)
 
 
-def register_folder(trusting: bool) -> tuple[list[str], list[tuple[str, str]]]:
-    """Register the kernels in the folder of the settings; return their names, and (kernel, reason) for the skipped ones.
-
-    It does not prompt for trust. Raises Refused if `trusting` and the trust cannot be stored.
-    """
-    files = {path: name_for(path) for path in kernel_files()}
-    for path in files if trusting else ():
-        confirm_trust(path, trusting)
-    allowed = [path for path in files if trust.is_trusted(path)]
-    names: list[str] = []
-    left_out: list[tuple[str, str]] = []
-    for path in allowed:
-        try:
-            names.append(register_kernel(path))
-        except Refused as refusal:
-            left_out.append((files[path], str(refusal)))
-    if others := [sanitise(name) for path, name in files.items() if path not in allowed]:
-        why = "the folder of these kernels is not trusted yet; pass --trust to run them"
-        left_out.append((", ".join(others), why))
-    return names, left_out
-
-
 def confirm_trust(path: Path, trusting: bool) -> None:
-    """Ensure that the user trusts the folder of this file, with a prompt for a new one. Raises Refused."""
+    """Ensure that the user trusts the file, with a prompt for a new folder. Raises Refused."""
     if trust.is_trusted(path):
         return
     if not trusting and not _ask_for_trust(path):

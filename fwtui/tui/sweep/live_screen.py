@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -19,8 +18,7 @@ from fwtui.common.text import quoted
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran, changed, defaults, kernel_named, settle
 from fwtui.experiment.fields import FIELDS
-from fwtui.experiment.user_kernel_registry import find_kernel_file, is_path, known_kernels, name_for, name_of_file, path_of
-from fwtui.machine.kernel_folder import kernel_files
+from fwtui.experiment.user_kernel_registry import find_kernel_file, is_path, known_kernels, name_of_file, path_of
 from fwtui.tui.actions import bound, hidden
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
@@ -48,14 +46,9 @@ HELP = {
 class SweepDraft(Draft):
     """The content of the sweep form."""
 
-    def __init__(
-        self, experiment: Experiment, settled: Callable[[], Settle], offered: Container[str] = (), texts: Mapping[str, str] = {}
-    ):
-        """`settled()` is called at each use, because GPUs may be found later. `offered` has the names of user kernels that are
-        not loaded, `texts` the texts of a former form.
-        """
+    def __init__(self, experiment: Experiment, settled: Callable[[], Settle], texts: Mapping[str, str] = {}):
+        """`settled()` is called at each use, because GPUs may be found later; `texts` are those of a former form."""
         self._settled = settled
-        self._offered = offered
         self._texts: dict[str, str] = {}
         self.take(experiment)
         self._texts |= texts
@@ -78,12 +71,8 @@ class SweepDraft(Draft):
     @property
     def files(self) -> tuple[str, ...]:
         """The user kernels in the form that are not loaded yet, so that their options are unknown."""
-        entries = [name.strip() for name in self._texts["kernel"].split(",")]
-        return tuple(
-            name
-            for name in entries
-            if (is_path(name) and not name_of_file(name)) or (name in self._offered and name not in known_kernels())
-        )
+        entries = (name.strip() for name in self._texts["kernel"].split(","))
+        return tuple(name for name in entries if is_path(name) and not name_of_file(name))
 
     def name_kernel(self, file: str, kernel: str) -> None:
         """Replace a file in the form by its kernel, or add the kernel if the form does not name the file."""
@@ -203,11 +192,8 @@ class LiveSweepScreen(SweepScreen):
         assert view.source is not None
         self.source = view.source
         base = defaults(False) if self._simulated(view.experiment) else view.experiment
-        self._offered: dict[str, Path] = {}
-        with suppress(Refused):  # unreadable settings were reported at the start of the program
-            self._offered = {name_for(path): path for path in kernel_files()}
         texts = view.form_texts(self.PLACE)
-        self.draft = view.drafts[self.PLACE] = SweepDraft(base, lambda: self._settled, self._offered, texts)
+        self.draft = view.drafts[self.PLACE] = SweepDraft(base, lambda: self._settled, texts)
 
     def body(self) -> ComposeResult:
         yield FormLine()
@@ -249,7 +235,7 @@ class LiveSweepScreen(SweepScreen):
     def action_run(self) -> None:
         with self.reporting():
             if file := next(iter(self.draft.files), ""):  # loaded first, because the kernel's options are unknown
-                allowed(self, self._offered.get(file) or find_kernel_file(file), partial(self._register, file, self.action_run))
+                allowed(self, find_kernel_file(file), partial(self._register, file, self.action_run))
                 return
             sweep = self.view.sweep = Sweep(self.source, self.draft.grid(), self.draft.within())
             sweep.start()

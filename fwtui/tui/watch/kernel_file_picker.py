@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from fwtui.common.text import sanitise
 from fwtui.experiment.user_kernel_registry import find_kernel_file, name_for, register_kernel
 from fwtui.machine import trust
-from fwtui.machine.kernel_folder import kernel_files
 from fwtui.tui.background import in_background
 from fwtui.tui.frame.dialogs import ChoiceScreen, PickFile
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.view import View
+from fwtui_kernels.own import defines_kernel
 
 if TYPE_CHECKING:
     from fwtui.learn.prompts import Prompt
@@ -24,9 +24,10 @@ MAX_OWN = 8  # maximum number of remembered files
 
 
 def pick(frame: Frame, take: Callable[[Path], None], heading: str = "Watch which kernel file?") -> None:
-    """Ask for a kernel file: a former one, one of the user's folder, or a path. Then ask whether it may be run."""
+    """Ask for a kernel file: a former one, one of the current folder, or a path. Then ask whether it may be run."""
     with frame.reporting():
-        files = list(dict.fromkeys([*frame.view.own_files, *map(str, kernel_files())]))
+        here = (str(file.resolve()) for file in sorted(Path().glob("*.py")) if defines_kernel(file))
+        files = list(dict.fromkeys([*frame.view.own_files, *here]))
         choices = [(file, sanitise(file)) for file in files]
 
         def chosen(path: Path) -> None:

@@ -1,6 +1,5 @@
 """User kernels on the command line: created from a rung, described, run, watched, and not executed by commands that only read."""
 
-import argparse
 import json
 import subprocess
 import sys
@@ -13,9 +12,6 @@ from processes import fwtui
 
 from fwtui.__main__ import main
 from fwtui.commands.new import python
-from fwtui.commands.support.experiment_options import add_experiment_options, experiments_of_every_kernel
-from fwtui.experiment import user_kernel_registry
-from fwtui.experiment.experiment import settle
 from fwtui.experiment.user_kernel_registry import find_kernel_file
 from fwtui.machine import trust
 from fwtui_kernels import registry
@@ -85,36 +81,6 @@ def test_a_recording_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[
     ):
         assert main(words) == 0, (words, capsys.readouterr().err)
     assert not path.with_suffix(".ran").exists()
-
-
-def test_kernels_of_the_settings_folder_are_listed_unread_and_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, folder = written(tmp_path / "hw", more=TELLS), tmp_path / "hw"
-    (folder / "helper.py").write_text(f"x = 1\n{TELLS}")
-    (folder / "broken.py").write_text("KERNEL = (")
-    (tmp_path / "settings" / "config.toml").write_text(f'kernel_folder = "{folder}"\n')
-
-    def everything(*words: str) -> tuple[list[str], list[tuple[str, str]]]:
-        parser = argparse.ArgumentParser()
-        add_experiment_options(parser)
-        fits, left_out = experiments_of_every_kernel(parser.parse_args(["-n", "7", *words]), False, settle)
-        return [e.kernel for e in fits], [(name, why) for name, why in left_out if name not in registry()]
-
-    assert main(["kernels", "--json"]) == 0 and main(["kernels"]) == 0
-    said = capsys.readouterr().out
-    listed = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
-    assert [kernel["id"] for kernel in listed if "file" in kernel] == ["broken", "mine"] and "Row by row, in NumPy." in said
-    names, left_out = everything()
-    assert "serial" in names and "mine" not in names and [name for name, _ in left_out] == ["broken, mine"]
-    assert "--trust" in left_out[0][1] and not any(folder.glob("*.ran"))
-    names, left_out = everything("--trust")
-    assert names[-1] == "mine" and left_out == [("broken", "broken.py:1:10: SyntaxError: '(' was never closed: KERNEL = (")]
-    forget_user_kernels()
-    assert main(["sweep", "-k", "all", "-n", "7,8", "--telemetry-hz", "0", "--within", "1"]) == 1, "there is no time for any"
-    told = capsys.readouterr()
-    assert "skipped: broken: broken.py" in told.err and "kernel mine, n 7: expected to take" in told.out
-    forget_user_kernels()
-    assert main(["run", "-k", "mine", "--json", *QUICK]) == 0
-    assert json.loads(capsys.readouterr().out)["experiment"]["code"] == user_kernel_registry.fingerprint(path)
 
 
 @pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)])  # the trial of a right one takes long

@@ -13,7 +13,7 @@ import pytest
 
 from fwtui_kernels.compiled import locked_njit
 from fwtui_kernels.compiled.cache_files import damaged_functions, sealed, unsealed
-from fwtui_kernels.own import about, fingerprint
+from fwtui_kernels.own import defines_kernel, fingerprint
 from fwtui_kernels.regular_file import read_regular
 
 
@@ -132,4 +132,4 @@ def test_only_small_regular_files_are_read(tmp_path: Path, what: str) -> None:
         with pytest.raises(OSError):
             read()
     assert len(os.listdir("/dev/fd")) == before
-    assert about(path) is None
+    assert not defines_kernel(path)
