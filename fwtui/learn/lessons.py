@@ -34,12 +34,6 @@ class Lessons:
         self.course = course
         self._sessions = sessions
 
-    @property
-    def name(self) -> str:
-        """The range of the course: From 2.53 billion to 16.3 trillion relaxations a second (first step, fastest run)."""
-        rates = [self.cited(step).run.rate or 0.0 for step in self.course]
-        return f"From {placeholders.large_number(rates[0])} to {placeholders.large_number(max(rates))} relaxations a second"
-
     def cited(self, step: CourseStep) -> ComparedRun:
         """Return the recorded run of a step."""
         recorded = step.written.recorded
@@ -153,16 +147,6 @@ def describe_recorded(cited: ComparedRun) -> str:
     day = f", {sanitise(header.created[:10])}" if header is not None and header.created else ""
     where = f"recorded on {sanitise(cited.device) or 'a machine without a name'}{day}"
     return f"{sanitise(cited.run.title)}, n {cited.run.n}, {where}"
-
-
-def step_rows(all_of_it: Lessons) -> list[tuple[str, ...]]:
-    """Return a row per step: number, name, title, kernel, run and question."""
-    rows = [("step", "name", "title", "kernel", "run", "asks")]
-    for step in all_of_it.course:
-        cited = all_of_it.cited(step)
-        run = f"{sanitise(cited.session)}, n {cited.run.n}"
-        rows.append((str(step.number), step.name, all_of_it.title(step), step.written.kernel, run, step.kind.name))
-    return rows
 
 
 def _check_devices(live: LocalRun) -> None:

@@ -222,7 +222,7 @@ def test_every_option_of_a_kernel_is_explained_once_in_a_group_of_its_kernels(ca
     [
         ["replay", "--table", "h200-ladder-n4096"],
         ["compare", "h200-n4096-naive-blocked", "h200-ladder-n4096"],
-        *(["list"], ["kernels"], ["config"], ["learn", "--list"], ["reproduce", "sing", "--from", "h200-reproduce-sing"]),
+        *(["list"], ["kernels"], ["config"], ["reproduce", "sing", "--from", "h200-reproduce-sing"]),
     ],
     ids=lambda words: words[0],
 )
@@ -242,7 +242,7 @@ def test_a_table_without_a_terminal_has_every_column_and_a_line_for_each_reason(
     assert [row[:6] for row in rows[:6]] == ["  1  n", "  2  k", "", "run 1:", "", "KATZ-K"]
 
 
-@pytest.mark.parametrize("words", [["list"], ["learn", "--list"], ["doctor"]])
+@pytest.mark.parametrize("words", [["list"], ["doctor"]])
 def test_rows_are_also_json(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 0
     table = capsys.readouterr().out.splitlines()
