@@ -11,6 +11,8 @@ from apps import Compare, Replay, dashboard_of, playback_of, screen_of, view_of
 from builders import model_of
 from fake_live import FakeLive
 from pressing import SIZES, keyed, opened, press
+from rich.style import Style
+from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
@@ -27,7 +29,7 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.charts.figure import sign
 from fwtui.tui.frame.dialogs import FormScreen
 from fwtui.tui.sweep.live_screen import LiveSweepScreen, SweepDraft
-from fwtui.tui.sweep.map_and_curves import SHADES, DotPlot, HeatMap, HeatMapSubject, curve_numbers, figure, legend
+from fwtui.tui.sweep.map_and_curves import SHADES, DotPlot, DotSubject, HeatMap, curve_numbers, figure, legend
 from fwtui.tui.sweep.screen import RecordedSweepScreen
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Option
@@ -154,7 +156,8 @@ async def test_an_unverified_run_is_struck_and_the_form_takes_the_run_that_is_sh
         shown = await go(pilot, "r", ticks=40)
         assert "no run of this sweep is verified yet" in shown and "Fastest" not in shown
         heat = app.screen.query_one(HeatMap)
-        assert any("strike" in str(span.style) for row in heat.lines[1:] for span in row.spans)
+        cells = [cell for row in range(heat.row_count) for cell in heat.get_row_at(row)]
+        assert any(isinstance(span.style, Style) and span.style.strike for cell in cells for span in cell.spans)
         live.start(live.settled(settle(Experiment(kernel="serial", n=100, density=0.5, dtype="int32"))))
         await proceed(pilot, ticks=1)
         begun = len(live.started)
@@ -272,24 +275,31 @@ def test_picture_of_a_recorded_sweep(replay_of: Replay, snap_compare: Compare, s
 
 def test_no_map_is_too_odd_to_be_drawn() -> None:
     model = model_of(recorded_sweep())
-    squares, heat, dots = of_runs(model), HeatMap(bool, print), DotPlot()
+    squares, dots = of_runs(model), DotPlot()
     asked = list(product((1, 2, 7, 20, 60, 300), ((0, 0), (99, 99), (-5, 3))))
-    for (width, cursor), measure in product(asked, ("rate", "time", "share of best")):
-        assert len(heat.draw(heat.subject._replace(squares=squares, measure=measure, cursor=cursor, height=3), width)) <= 3
     for (width, cursor), odd in product(asked, (None, squares, of_runs(model, "kernel"), of_runs(Model()))):
-        assert len(dots.draw(HeatMapSubject(odd, "time", cursor, 4), width)) <= 4
+        assert len(dots.draw(DotSubject(odd, "time", cursor, 4), width)) <= 4
     assert figure(None, "rate", None, 0).empty and len(figure(squares, "time", None, 0).series) == 3
 
 
+class OneMap(App[None]):
+    def compose(self) -> ComposeResult:
+        yield HeatMap(bool, print)
+
+
 @pytest.mark.parametrize(("slowest", "levels"), [(0.25, "█▒░"), (0.001, "█▓░")])
-def test_the_shades_of_a_map_are_logarithmic_if_its_speeds_differ_much(slowest: float, levels: str) -> None:
+async def test_the_shades_of_a_map_are_logarithmic_if_its_speeds_differ_much(slowest: float, levels: str) -> None:
     tiles = ((4, 1.0), (8, 1.0), (16, slowest**-0.5), (32, 1 / slowest))
     told = [scenes.run(tile, tile / 8, scenes.experiment("katz-kider", tile=tile), seconds=taken) for tile, taken in tiles]
-    squares, heat = of_runs(model_of([scenes.header(), scenes.GPU, *scenes.merged(*told)])), HeatMap(bool, print)
+    squares = of_runs(model_of([scenes.header(), scenes.GPU, *scenes.merged(*told)]))
     assert squares is not None
     (row,), failed = squares.rows, msgspec.structs.replace(squares.runs[0], state="failed")
     squares = squares._replace(rows=(row._replace(squares=(Square(ENDED, failed), *row.squares[1:])),))
-    drawn = "".join(one.plain for one in heat.draw(heat.subject._replace(squares=squares, height=9), 60))
+    app = OneMap()
+    async with app.run_test():
+        heat = app.query_one(HeatMap)
+        heat.take(squares, "rate")
+        drawn = "".join(cell.plain for cell in heat.get_row_at(0))
     assert sorted(sign for sign in drawn if sign in SHADES.strip()) == sorted(levels), "only runs that count have one"
     assert ("logarithmic over 1,000x" in legend(squares)) == (slowest == 0.001)
 

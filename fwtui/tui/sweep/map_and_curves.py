@@ -6,8 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import ClassVar, NamedTuple
 
-from textual import events as ui
+from rich.style import Style
+from rich.text import Text
 from textual.content import Content
+from textual.coordinate import Coordinate
+from textual.events import Click
 from textual.geometry import Size
 
 from fwtui.campaigns.sweep.axis import DEVICES, amounts
@@ -20,9 +23,10 @@ from fwtui.stream.run import Run
 from fwtui.tui.actions import ACROSS, CHOOSE, DOWN
 from fwtui.tui.charts import Axis, Figure, Rule, Series
 from fwtui.tui.charts.base import GridCursor
-from fwtui.tui.charts.figure import MARKERS, rate_text, sign
+from fwtui.tui.charts.figure import COLOURS, MARKERS, rate_text, sign
 from fwtui.tui.charts.scale import Scale
 from fwtui.tui.widgets import run_labels
+from fwtui.tui.widgets.run_table import TextTable
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, line
 
 # the measures of a square and their formats; rates have no unit
@@ -35,9 +39,9 @@ SHADES = " ░▒▓█"
 MIN_LOG_RANGE = 10.0  # highest / lowest speed from which the shades are logarithmic; linear ones would be blank for most squares
 SIGNS = {WAITING: "·", RUNNING: "…", LEFT_OUT: "-"}
 CELL, GAP = 9, 1  # cells of a square and between two of them
-MAX_CELL, MAX_ALL = 16, 20  # maximum cells of a square under a kernel's name: if not all columns fit, and if they do
+MAX_CELL = 16  # maximum cells of a square under a kernel's name
 SIGN = 2  # cells of a kernel's sign and the space after it
-MIN_NAME, MAX_NAME = 6, 34
+MAX_NAME = 34  # maximum cells of a row's name
 MAX_SERIES = 10  # more curves would be illegible
 NAME, NUMBER, STEP = 24, 9, 11  # cells of a name, of a number, and of the speedup over the run above
 MIN = 8  # minimum cells of the scale
@@ -46,144 +50,126 @@ WAY = "·"
 SPARSE = 0.02  # density below which its axis is logarithmic
 
 
-class HeatMapSubject(NamedTuple):
+class DotSubject(NamedTuple):
     squares: Squares | None
     measure: str
     cursor: tuple[int, int]  # row, column
     height: int
 
 
-class HeatMap(GridCursor, TextPanel[HeatMapSubject], can_focus=True):
-    """A map of runs: each square has the number of a run, and a shade and a colour by its speed."""
+class HeatMap(GridCursor, TextTable):
+    """A map of runs: each square has the number of a run, and a shade and a colour by its speed. The first column has names."""
 
-    ALLOW_SELECT = False
-    DEFAULT_CSS = "HeatMap { height: 1fr; min-height: 3; }"
+    DEFAULT_CSS = """
+    HeatMap { height: auto; min-height: 3; scrollbar-size-horizontal: 1; }
+    HeatMap > .datatable--fixed { background: $background; color: $foreground; }
+    """ + "".join(
+        [f"HeatMap .heat--sign-{number} {{ color: {colour}; }} " for number, colour in enumerate(COLOURS)]
+        + [f"HeatMap .heat--shade-{level} {{ background: $primary {10 + 50 * level // 4}%; }} " for level in range(len(SHADES))]
+    )
+    COMPONENT_CLASSES: ClassVar = {
+        *(f"heat--sign-{number}" for number in range(len(COLOURS))),
+        *(f"heat--shade-{level}" for level in range(len(SHADES))),
+    }
     BINDINGS: ClassVar = [*DOWN, *ACROSS, CHOOSE]
 
     def __init__(self, moved: Callable[[], object], on_choice: Callable[[int], object]) -> None:
         """`moved` is called after the cursor has moved, `on_choice` with the chosen run."""
-        super().__init__(HeatMapSubject(None, "rate", (0, 0), 0))
+        super().__init__()
+        self.cursor_type, self.cell_padding, self.fixed_columns = "cell", 0, 1
         self._moved, self._chosen = moved, on_choice
+        self.squares: Squares | None = None
+        self._made_for = "", ""  # measure and theme of the cells
         self._placed = False  # True once the user has moved the cursor
 
     @property
     def square(self) -> Square | None:
-        squares, (row, column) = self.subject.squares, self.cursor
-        return squares.rows[row].squares[column] if squares is not None and squares.rows else None
+        row, column = self.cursor
+        return self.squares.rows[row].squares[column] if self.squares is not None and self.squares.rows else None
 
     @property
     def extent(self) -> tuple[int, int]:
-        squares = self.subject.squares
+        squares = self.squares
         return (len(squares.rows), len(squares.across.values)) if squares is not None else (0, 0)
 
     @property
     def cursor(self) -> tuple[int, int]:
-        (row, column), (rows, columns) = self.subject.cursor, self.extent  # the map may have shrunk
-        return max(0, min(row, rows - 1)), max(0, min(column, columns - 1))
+        return self.cursor_row, self.cursor_column - 1
+
+    def validate_cursor_coordinate(self, value: Coordinate) -> Coordinate:
+        """Keep the cursor off the names."""
+        row, column = super().validate_cursor_coordinate(value)
+        return Coordinate(max(row, 0), max(column, 1))
+
+    def put(self, row: int, column: int) -> None:
+        self._placed = True
+        self.move_cursor(row=row, column=column + 1)
 
     def take(self, squares: Squares | None, measure: str) -> None:
         """Show these squares. The cursor marks the best finished run until the user moves it."""
-        before, cursor = self._natural, self.subject.cursor
-        if not self._placed and squares is not None and squares is not self.subject.squares:
-            cursor = squares.best_place
-        self.show(self.subject._replace(squares=squares, measure=measure, cursor=cursor))
-        if self._natural != before:
-            self.refresh(layout=True)
+        made_for = measure, self.app.theme
+        if squares is self.squares and made_for == self._made_for:
+            return
+        row, column = self.cursor if self._placed or squares is None or squares is self.squares else squares.best_place
+        self.squares, self._made_for = squares, made_for
+        self.clear(columns=True)
+        if squares is None:
+            return
+        across, rows = squares.across, [*zip(self._signs(squares), squares.rows, strict=True)]
+        longest = max(len(across.name), *(len(mark) + len(one.name) for mark, one in rows))
+        name, is_kernel = min(longest, MAX_NAME), across.name == "kernel"
+        cell = min(max(CELL, *(len(value) + SIGN for value in across.values)), MAX_CELL) if is_kernel else CELL
+        self.add_column(Text(cut_middle(across.name, name), justify="right"), width=name)
+        for value in across.values:
+            mark = self._sign(value if is_kernel else "")
+            self.add_column(Text(" ", justify="right") + mark + cut_middle(value, cell - len(mark)), width=cell + GAP)
+        best, spread = squares.best_speed, squares.speed_range
+        for mark, one in rows:
+            texts = [self._text(square, measure, best, spread) for square in one.squares]
+            self.add_row(mark + cut_middle(one.name, name - len(mark)), *texts)
+        self.move_cursor(row=row, column=column + 1)
 
-    @property
-    def _natural(self) -> int:
-        """The height of the whole map."""
-        squares = self.subject.squares
-        return len(squares.rows) + 1 if squares is not None else 0
+    def _sign(self, kernel: str) -> Text:
+        """Return the kernel's sign and a space; empty without a kernel."""
+        style = self.get_component_rich_style(f"heat--sign-{sign(kernel).place}")
+        return Text(f"{sign(kernel).glyph} ", style) if kernel else Text()
 
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return self._natural
+    def _signs(self, squares: Squares) -> list[Text]:
+        """Return for each row the sign of its curve: its number, or the sign of its kernel."""
+        rows = zip(curve_numbers(squares), squares.rows, strict=True)
+        return [Text(f"{number} ") if number else self._sign(row.kernel) for number, row in rows]
 
-    def on_resize(self) -> None:
-        self.show(self.subject._replace(height=self.size.height))
+    def _text(self, square: Square, measure: str, best: float | None, spread: float) -> Text:
+        """Return the cell of a square; `spread` is highest / lowest speed of the map."""
+        run = square.run
+        if square.state != ENDED or run is None:
+            return Text(SIGNS.get(square.state, " "), "dim", justify="right")
+        level = shade_level(speed(run) / best, spread) if best and run.counts else 0
+        shade = self.get_component_rich_style(f"heat--shade-{level}") if level else Style()
+        struck = Style(strike=run_labels.is_unreliable(run) and bool(run.rate))
+        pieces = (SHADES[level], shade), (f"{measured(run, measure, best):>{CELL - 2}}", shade + struck), (" ", shade)
+        return Text.assemble(*pieces, justify="right")
 
     def action_choose(self) -> None:
         if (square := self.square) is not None and square.run is not None:
             self._chosen(square.run.id)
 
-    def on_click(self, event: ui.Click) -> None:
-        offset = event.get_content_offset(self)
-        squares = self.subject.squares
-        if offset is None or squares is None or offset.y < 1:
-            return
-        name, cell, first, count = _columns(squares, self.size.width, self.cursor[1])
-        column = (offset.x - name - GAP) // (cell + GAP)
-        row = offset.y - 1 + first_shown(self.cursor[0], len(squares.rows), self.size.height - 1)
-        if 0 <= column < count and row < len(squares.rows):
-            event.stop()
-            if (row, first + column) == self.cursor:
-                self.action_choose()
-            self.put(row, first + column)
-
-    def put(self, row: int, column: int) -> None:
+    def on_click(self, event: Click) -> None:
         self._placed = True
-        self.show(self.subject._replace(cursor=(row, column)))
+
+    def on_data_table_cell_highlighted(self, event: TextTable.CellHighlighted) -> None:
+        event.stop()
         self._moved()
 
-    def on_focus(self) -> None:
-        self._width = -1
-        self.refresh()
-
-    on_blur = on_focus
-
-    def draw(self, subject: HeatMapSubject, width: int) -> Sequence[Content]:
-        squares = subject.squares
-        if squares is None or not squares.rows:
-            return []
-        row, column = self.cursor
-        name, cell, first, count = _columns(squares, width, column)
-        values = squares.across.values[first : first + count]
-        height = (subject.height or self._natural) - 1
-        top = first_shown(row, len(squares.rows), height)
-        head = f"{'‹ ' if first else ''}{squares.across.name}{' ›' if first + count < len(squares.across.values) else ''}"
-        below = len(squares.rows) - top - max(height, 0)  # rows without room
-        signs = " ".join(f"{sign}{rows}" for sign, rows in (("↑", top), ("↓", below)) if rows > 0)
-        head = f"{signs}{head:>{name - len(signs)}}" if len(signs) + len(head) < name else f"{cut_middle(head, name):>{name}}"
-        signed = squares.across.name == "kernel"
-        lines = [line((head, MUTED), *(piece for v in values for piece in (" " * GAP, *_head(v, signed, cell))))]
-        best, spread, marks = squares.best_speed, squares.speed_range, _row_signs(squares)
-        for index, row_squares in list(enumerate(squares.rows))[top : top + height]:
-            here = index == row
-            room = name - SIGN * bool(marks[index])
-            pieces: list[Piece] = [*marks[index], (f"{cut_middle(row_squares.name, room):<{room}}", STRONG if here else "")]
-            for place, square in list(enumerate(row_squares.squares))[first : first + count]:
-                marked = here and place == column and self.has_focus
-                pieces += [" " * (GAP + cell - CELL), *_square(square, subject.measure, best, spread, marked)]
-            lines.append(line(*pieces))
-        return lines
-
-
-def _columns(squares: Squares, width: int, column: int) -> tuple[int, int, int, int]:
-    """Return the cells of the names and of a column, the first visible column, and the number of visible columns."""
-    count = len(squares.across.values)
-    names = [len(row.name) + SIGN * bool(mark) for row, mark in zip(squares.rows, _row_signs(squares), strict=True)]
-    longest = max([*names, len(squares.across.name)])
-    most = min(MAX_NAME, max(MIN_NAME, width - min(count, 4) * (CELL + GAP)))
-    name = max(MIN_NAME, min(longest, most))
-    cell = max([CELL, *(len(value) + SIGN for value in squares.across.values if squares.across.name == "kernel")])
-    if min(cell, MAX_ALL) * count + GAP * count > width - name:
-        cell = min(cell, MAX_CELL)
-    cell = min(cell, MAX_ALL)
-    room = max(1, (width - name) // (cell + GAP))
-    if room < count:  # the arrows are next to the name of the axis
-        name = max(name, min(len(f"‹ {squares.across.name} ›"), most))
-        room = max(1, (width - name) // (cell + GAP))
-    return name, cell, first_shown(column, count, room), min(room, count)
+    def on_data_table_cell_selected(self, event: TextTable.CellSelected) -> None:
+        """Choose the square: a click on the square under the cursor."""
+        event.stop()
+        self.action_choose()
 
 
 def first_shown(here: int, count: int, room: int) -> int:
     """Return the first of `count` items that is visible in a window of `room`, with `here` in its middle if possible."""
     return max(0, min(here - room // 2, count - room)) if room > 0 else 0
-
-
-def _signed(kernel: str) -> list[Piece]:
-    """Return the kernel's sign and a space; empty without a kernel."""
-    return [(f"{sign(kernel).glyph} ", sign(kernel).colour)] if kernel else []
 
 
 def curve_numbers(squares: Squares) -> list[str]:
@@ -192,48 +178,21 @@ def curve_numbers(squares: Squares) -> list[str]:
     return [MARKERS[place % len(MARKERS)] if curves and counts[row.kernel] > 1 else "" for place, row in enumerate(squares.rows)]
 
 
-def _row_signs(squares: Squares) -> list[list[Piece]]:
-    """Return for each row the sign of its curve: its number, or the sign of its kernel."""
-    rows = zip(curve_numbers(squares), squares.rows, strict=True)
-    return [[(f"{number} ", "")] if number else _signed(row.kernel) for number, row in rows]
+def shade_level(speed_share: float, spread: float) -> int:
+    """Return the level in SHADES of a share of the best speed, on a logarithmic scale if the speeds differ by MIN_LOG_RANGE.
 
-
-def _head(value: str, kernel: bool, cell: int) -> list[Piece]:
-    """Return the head of a column; a kernel has its sign."""
-    room = cell - SIGN if kernel else cell
-    text = cut_middle(value, room)
-    return [" " * (room - len(text)), *_signed(value if kernel else ""), (text, MUTED)]
-
-
-def shade_share(speed_share: float, spread: float) -> float:
-    """Return the shade (0 to 1) of a share of the best speed: the share, or logarithmic if the speeds differ by MIN_LOG_RANGE.
-
-    The logarithmic shade of the slowest run is one level of SHADES, not blank.
+    The logarithmic level of the slowest run is 1, not blank.
     """
-    if spread < MIN_LOG_RANGE or not speed_share:
-        return speed_share
-    least = 1 / (len(SHADES) - 1)
-    return least + (1 - least) * Scale(1 / spread, 1.0, log=True).share(speed_share)
+    if spread >= MIN_LOG_RANGE and speed_share:
+        least = 1 / (len(SHADES) - 1)
+        speed_share = least + (1 - least) * Scale(1 / spread, 1.0, log=True).share(speed_share)
+    return int(speed_share * (len(SHADES) - 1) + 0.5)
 
 
 def legend(squares: Squares) -> str:
     """Describe the shades of a map."""
     spread = squares.speed_range
     return f"shade: speed, logarithmic over {units.gain(spread)}" if spread >= MIN_LOG_RANGE else "shade: share of the best speed"
-
-
-def _square(square: Square, measure: str, best: float | None, spread: float, marked: bool) -> list[Piece]:
-    """Return the pieces of a square; `spread` is highest / lowest speed of the map."""
-    run = square.run
-    if square.state != ENDED or run is None:
-        return [(f"{SIGNS.get(square.state, ' '):>{CELL}}", "reverse" if marked else MUTED)]
-    share = shade_share(speed(run) / best, spread) if best and run.counts else 0.0
-    text = measured(run, measure, best)
-    struck = "strike " if run_labels.is_unreliable(run) and run.rate else ""
-    shade = SHADES[int(share * (len(SHADES) - 1) + 0.5)]
-    colour = f"on $primary {round(10 + 50 * share)}%" if share else ""
-    style = "reverse" if marked else colour
-    return [(shade, style), (f"{text:>{CELL - 2}}", f"{struck}{style}".strip()), (" ", style)]
 
 
 def number(run: Run | None, measure: str, best: float | None) -> float | None:
@@ -312,17 +271,17 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-class DotPlot(TextPanel[HeatMapSubject]):
+class DotPlot(TextPanel[DotSubject]):
     """One dot per run, on a logarithmic scale because speeds may differ by thousands. No line joins unordered values."""
 
     ALLOW_SELECT = False
     DEFAULT_CSS = "DotPlot { height: 1fr; margin-top: 1; }"
 
     def __init__(self, *, id: str | None = None):
-        super().__init__(HeatMapSubject(None, "", (0, 0), 0), id=id)
+        super().__init__(DotSubject(None, "", (0, 0), 0), id=id)
 
     def take(self, squares: Squares | None, measure: str, cursor: tuple[int, int]) -> None:
-        self.show(HeatMapSubject(squares, measure, cursor, self.size.height))
+        self.show(DotSubject(squares, measure, cursor, self.size.height))
 
     def on_resize(self) -> None:
         self.show(self.subject._replace(height=self.size.height))
@@ -330,7 +289,7 @@ class DotPlot(TextPanel[HeatMapSubject]):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return container.height
 
-    def draw(self, subject: HeatMapSubject, width: int) -> Sequence[Content]:
+    def draw(self, subject: DotSubject, width: int) -> Sequence[Content]:
         squares, (marked, column), room = subject.squares, subject.cursor, width - NAME - NUMBER - STEP
         if squares is None or not squares.rows or room < MIN or subject.height < 2:
             return []

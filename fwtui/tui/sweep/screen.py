@@ -103,7 +103,6 @@ class SweepScreen(Frame):
     WORDS = (
         ("square", "a run: the fuller and the more coloured, the faster; shades are logarithmic if speeds differ by 10x or more"),
         ("· … -", "waiting, running, skipped (it cannot run here, or would take longer than the remaining time)"),
-        ("‹ n › ↑3 ↓4", "columns and rows that do not fit; the arrow keys scroll to them"),
         ("n^2.98", "the exponent in time ~ n^x: a least-squares fit over at least four sizes, ± its standard error"),
         ("from about n", "break-even: the size at which two configurations take the same time, between a SLOWER and a FASTER"),
     )
@@ -232,14 +231,14 @@ class SweepScreen(Frame):
 
     def _say_where(self) -> None:
         heat = self.query_one(HeatMap)
-        squares, square, (row, column), sentence = heat.subject.squares, heat.square, heat.cursor, ""
+        squares, square, (row, column), sentence = heat.squares, heat.square, heat.cursor, ""
         if squares is not None and square is not None:
             name = f"{squares.across.name} {squares.across.values[column]} · {squares.rows[row].name}"
             sentence = f"{name}: {_described(square, squares, self.charted)}"
         self.query_one("#where", Static).update(line((whole_clauses(sentence, heat.size.width or len(sentence)), MUTED)))
 
     def _moved(self) -> None:
-        squares = self.query_one(HeatMap).subject.squares
+        squares = self.query_one(HeatMap).squares
         self._say_where()
         self.query_one("#found", Update).show(self._sentences(squares))
         self._draw_curves(squares)
@@ -252,7 +251,7 @@ class SweepScreen(Frame):
         self.post_message(TopBar.Chosen("run"))
 
     def action_across(self) -> None:
-        squares = self.query_one(HeatMap).subject.squares
+        squares = self.query_one(HeatMap).squares
         if squares is not None:
             place = squares.choices.index(squares.across.name)
             self._across = squares.choices[(place + 1) % len(squares.choices)]
