@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import Engine
 from fwtui.experiment.device import DeviceId
@@ -23,40 +21,37 @@ def answer(graph: GivenGraph | DeviceArray, call: Call | None = None, engine: En
     """
     call = call or Call()
     call.clock.lap("prepare")
-    if engine is not None:
-        chosen = nullcontext(engine)
-    elif call.named is not None and call.named.backend != "cuda":
-        _check_cpu_kernel(graph, call)
-        chosen = nullcontext(engine_choice.CPU)
-    else:
-        needed_by = f"kernel {call.kernel}" if call.named is not None else "keep='device'" if call.keep_on_device else ""
-        if isinstance(graph, GivenGraph):
-            chosen = nullcontext(engine_choice.choose_engine(call.device, graph.n, needed_by))
+    if engine is None:
+        if call.named is not None and call.named.backend != "cuda":
+            _check_cpu_kernel(graph, call)
+            engine = engine_choice.CPU
+        elif isinstance(graph, GivenGraph):
+            needed_by = f"kernel {call.kernel}" if call.named is not None else "keep='device'" if call.keep_on_device else ""
+            engine = engine_choice.choose_engine(call.device, graph.n, needed_by)
         else:  # the size does not matter, and the object may have no length
-            chosen = nullcontext(engine_choice.choose_engine(call.device, 0, "an array on a GPU"))
-    with chosen as engine:
-        try:
-            represented = None
-            if engine.target.backend != "cpu" and not engine.ranks:
-                from fwtui.solver import device_graph
+            engine = engine_choice.choose_engine(call.device, 0, "an array on a GPU")
+    try:
+        represented = None
+        if engine.target.backend != "cpu" and not engine.ranks:
+            from fwtui.solver import device_graph
 
-                engine.activate()
+            engine.activate()
+            call.clock.lap("set-up")
+            represented = device_graph.on_gpu(graph, engine, call)
+        if represented is None:
+            assert isinstance(graph, GivenGraph)
+            if engine is engine_choice.CPU:
                 call.clock.lap("set-up")
-                represented = device_graph.on_gpu(graph, engine, call)
-            if represented is None:
-                assert isinstance(graph, GivenGraph)
-                if engine is engine_choice.CPU:
-                    call.clock.lap("set-up")
-                represented = HostGraph(graph, engine, graph.adjacency.facts, call.keep_on_device)
-            for choice in choices(represented.facts, call.dtype, represented.reach):
-                call.clock.lap("prepare")
-                if (result := solve_in(represented, choice, call)) is not None:
-                    return result
-        except Exception as error:  # cuda.core and the driver have their own exception classes
-            if "OUT_OF_MEMORY" not in str(error):
-                raise
-            raise Refused("the GPU's memory is exhausted; end other programs on the GPU, or choose a smaller graph") from None
-        raise Refused(f"some distances overflow {call.dtype}; pass a wider dtype, or omit dtype")
+            represented = HostGraph(graph, engine, graph.adjacency.facts, call.keep_on_device)
+        for choice in choices(represented.facts, call.dtype, represented.reach):
+            call.clock.lap("prepare")
+            if (result := solve_in(represented, choice, call)) is not None:
+                return result
+    except Exception as error:  # cuda.core and the driver have their own exception classes
+        if "OUT_OF_MEMORY" not in str(error):
+            raise
+        raise Refused("the GPU's memory is exhausted; end other programs on the GPU, or choose a smaller graph") from None
+    raise Refused(f"some distances overflow {call.dtype}; pass a wider dtype, or omit dtype")
 
 
 def _check_cpu_kernel(graph: GivenGraph | DeviceArray, call: Call) -> None:
