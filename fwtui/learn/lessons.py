@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.ladder import Rung, build_ladder
-from fwtui.common.errors import Refused, as_refused
-from fwtui.common.text import quoted, sanitise
+from fwtui.common.errors import Refused
+from fwtui.common.text import sanitise
 from fwtui.experiment.experiment import Experiment, changed
 from fwtui.learn import placeholders
 from fwtui.learn.course import Course, CourseStep, LocalRun, course_folder, load_course, paragraphs
 from fwtui.learn.questions import GuessChoice, QuestionAnswer, QuestionKind, numbered, parse_guess, pick, verdict
 from fwtui.machine.device_choice import check_mpi
-from fwtui.sessions.folders import PACKED, SUFFIX, stem
+from fwtui.sessions.folders import PACKED, stem
 from fwtui.sessions.library import load_model
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -128,17 +128,8 @@ def lessons() -> Lessons:
 
 
 def session_path(folder: Path, name: str) -> Path:
-    """Return the session with that name, or the last one with a date before or after it. Raises Refused if there is none."""
-    with as_refused("the sessions of the course cannot be read", "check their folder"):
-        stems = {stem(path): path for path in folder.iterdir() if path.name.endswith((SUFFIX, PACKED))}
-    if name in stems:
-        return stems[name]
-    dated = sorted(there for there in stems if there.startswith(f"{name}-") or there.endswith(f"-{name}"))
-    if not dated:
-        raise Refused(
-            f"the course cites the session {quoted(name)}, which does not exist; record it or install the program again"
-        )
-    return stems[dated[-1]]
+    """Return the path of the shipped session with that name."""
+    return folder / f"{name}{PACKED}"
 
 
 def describe_recorded(cited: ComparedRun) -> str:
