@@ -85,7 +85,6 @@ class CudaEngine(Engine):
                 backend="cuda",
                 cc=tuple(self.gpu.compute_capability),
                 multiprocessors=properties.multiprocessor_count,
-                shared_per_block=properties.max_shared_memory_per_block,
             )
 
     def facts(self, t: float) -> Device:

@@ -198,7 +198,6 @@ class Target:
     backend: str  # "cpu" | "cuda" | "simulator"
     cc: tuple[int, int] | None = None  # compute capability; None on a CPU and in the simulator
     multiprocessors: int = 0
-    shared_per_block: int = 49152
     rank: int = 0  # number of this rank
     link: Link | None = None  # to the other ranks; None if there are none
 

@@ -80,7 +80,7 @@ def wrong(engine: Any, *asked: Experiment) -> list[tuple[Experiment, object]]:
 
 
 def solve_small(engine: Any, sizes: tuple[int, ...]) -> None:
-    """Solve graphs of these sizes with each search for predecessors; raises AssertionError if a result is wrong."""
+    """Solve graphs of these sizes, with predecessors; raises AssertionError if a result is wrong."""
     for n in sizes:
         some = random_matrix(n, n)
         ways = {"int16": some, "int32": some * 5000, "float32": some / 4, "negative": random_matrix(n, n, negative=True)}
