@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from fwtui.stream.run import Run
 
-SECONDS = 8.0  # initial length of a race on screen, however short the runs are
+SECONDS = 8.0  # length of a race on screen, however short the runs are
 
 
 class ProgressCurve(NamedTuple):

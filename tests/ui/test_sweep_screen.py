@@ -12,7 +12,6 @@ from builders import model_of
 from fake_live import FakeLive
 from pressing import SIZES, keyed, opened, press
 from rich.style import Style
-from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
@@ -282,22 +281,19 @@ def test_no_map_is_too_odd_to_be_drawn() -> None:
     assert figure(None, "rate", None, 0).empty and len(figure(squares, "time", None, 0).series) == 3
 
 
-class OneMap(App[None]):
-    def compose(self) -> ComposeResult:
-        yield HeatMap(bool, print)
-
-
 @pytest.mark.parametrize(("slowest", "levels"), [(0.25, "█▒░"), (0.001, "█▓░")])
-async def test_the_shades_of_a_map_are_logarithmic_if_its_speeds_differ_much(slowest: float, levels: str) -> None:
+async def test_the_shades_of_a_map_are_logarithmic_if_its_speeds_differ_much(
+    replay_of: Replay, slowest: float, levels: str
+) -> None:
     tiles = ((4, 1.0), (8, 1.0), (16, slowest**-0.5), (32, 1 / slowest))
     told = [scenes.run(tile, tile / 8, scenes.experiment("katz-kider", tile=tile), seconds=taken) for tile, taken in tiles]
-    squares = of_runs(model_of([scenes.header(), scenes.GPU, *scenes.merged(*told)]))
+    session = [scenes.header(), scenes.GPU, *scenes.merged(*told)]
+    squares = of_runs(model_of(session))
     assert squares is not None
     (row,), failed = squares.rows, msgspec.structs.replace(squares.runs[0], state="failed")
     squares = squares._replace(rows=(row._replace(squares=(Square(ENDED, failed), *row.squares[1:])),))
-    app = OneMap()
-    async with app.run_test():
-        heat = app.query_one(HeatMap)
+    async with opened(replay_of(session), "2") as pilot:
+        heat = pilot.app.screen.query_one(HeatMap)
         heat.take(squares, "rate")
         drawn = "".join(cell.plain for cell in heat.get_row_at(0))
     assert sorted(sign for sign in drawn if sign in SHADES.strip()) == sorted(levels), "only runs that count have one"

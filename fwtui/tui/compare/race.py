@@ -23,9 +23,7 @@ from fwtui.tui.widgets.run_text import meter
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, line, longest
 
 FRAMES = 12  # pictures a second
-MIN_SECONDS, MAX_SECONDS = 1.0, 64.0  # length of a race on screen
-SPEED = "{key[race.slower]} {key[race.faster]}: speed"
-KEYS = f"{{key[race.go]}}: {{screen.next_state}} · {SPEED} · {{key[dialog.close]}}: leave"
+KEYS = "{key[race.go]}: {screen.next_state} · {key[dialog.close]}: leave"
 FRAME = 2 + 2  # columns of border and padding
 AROUND = 2 + 7  # rows of border, heads, figures, bars and keys; the others are for text and matrices
 ROOMY = 24  # rows of the screen from which the text at the end has rows reserved
@@ -111,14 +109,13 @@ class RaceRunner(Vertical):
         yield Bar(0.0)
         yield MatrixPicture()
 
-    def show(self, state: RunnerState, seconds: float) -> None:
-        """Show this state in a race that takes `seconds` on screen."""
+    def show(self, state: RunnerState) -> None:
         self.query_one(".time", Large).update(state.time)
         share = self.query_one(".share", Large)
         share.update(state.ratio or f"{100 * state.share:.0f}{' ' * (self.size.width >= NARROW)}%")
         share.set_class(bool(state.ratio) and state.sure, "-won")
         self.query_one(Bar).show(state.share)
-        self.query_one(MatrixPicture).race(self._entrant.run, state.share, seconds)
+        self.query_one(MatrixPicture).race(self._entrant.run, state.share)
 
 
 class RaceScreen(Dialog):
@@ -131,8 +128,6 @@ class RaceScreen(Dialog):
     """
     BINDINGS: ClassVar = [
         look("space", "go", "Play", "pause or continue; at the end, start again", id="race.go"),
-        look(">", "hurry(0.5)", "Faster", "double the speed", id="race.faster"),
-        look("<", "hurry(2)", "Slower", "halve the speed", id="race.slower"),
     ]
 
     def __init__(self, entrant: ComparedRun, baseline: ComparedRun):
@@ -142,7 +137,6 @@ class RaceScreen(Dialog):
         self.runners = (baseline, entrant)
         self.curves = [way for e in self.runners if (way := progress_curve(e.run)) is not None]
         self.result = race_result(baseline, entrant, found)
-        self.seconds = SECONDS  # length on screen
         self.watched = 0.0  # shown share of the race
         self.going = True
         self._last_frame = monotonic()
@@ -181,7 +175,7 @@ class RaceScreen(Dialog):
         now = monotonic()
         since, self._last_frame = now - self._last_frame, now
         if self.going:
-            self.watched = min(1.0, self.watched + since / self.seconds)
+            self.watched = min(1.0, self.watched + since / SECONDS)
             self.going = self.watched < 1
             self._show()
 
@@ -190,10 +184,6 @@ class RaceScreen(Dialog):
         if self.watched >= 1:
             self.watched = 0.0
         self.going = not self.going
-        self._show()
-
-    def action_hurry(self, factor: float) -> None:
-        self.seconds = min(MAX_SECONDS, max(MIN_SECONDS, self.seconds * factor))
         self._show()
 
     def states(self) -> list[RunnerState]:
@@ -212,7 +202,7 @@ class RaceScreen(Dialog):
 
     def _show(self) -> None:
         for runner, state in zip(self.query(RaceRunner), self.states(), strict=True):
-            runner.show(state, self.seconds)
+            runner.show(state)
         self.query_one("#how", Static).update(Content(self._how()))
         self.query_one("#hint", Static).update(Content(self.hint))
         even = [entrant_name(e) for e, way in zip(self.runners, self.curves, strict=True) if not way.sampled]
@@ -223,8 +213,8 @@ class RaceScreen(Dialog):
     def _how(self) -> str:
         """Describe the speed and the state of the race; shorter on a narrow screen."""
         slowest = max(way.total for way in self.curves)
-        ratio = self.seconds / slowest
-        scale = f"{units.duration(slowest)} shown in {self.seconds:g} s"
+        ratio = SECONDS / slowest
+        scale = f"{units.duration(slowest)} shown in {SECONDS:g} s"
         slowed = f", {units.gain(ratio)} slower" if ratio >= 1 else f", {units.gain(1 / ratio)} faster"
         state = "" if self.going else " · over" if self.watched >= 1 else " · paused"
         whole = f"both at the same moment · {scale}{slowed}{state}"

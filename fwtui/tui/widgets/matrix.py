@@ -12,6 +12,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from fwtui.analysis.plan_frames import Deal, PlanFrames, Scene, frames_of, raced_scene, scene, slow_scene
+from fwtui.analysis.race_timeline import SECONDS
 from fwtui.stream.run import Run
 from fwtui.tui.widgets.run_labels import is_beginning
 from fwtui_kernels.plan import Rect
@@ -107,7 +108,7 @@ class MatrixPicture(Widget):
         self._at_work = False
         self._motion: Timer | None = None
         self._place = 0  # frame of the slow motion
-        self._raced: tuple[float, float] | None = None  # share of the repetition completed in a race, and seconds shown
+        self._raced: float | None = None  # share of the repetition completed in a race
         self.tooltip = "which cells of the matrix the kernel's plan reads and writes at this step"
 
     def show(self, run: Run | None, now: float, motion: bool = False) -> None:
@@ -130,9 +131,9 @@ class MatrixPicture(Widget):
         """True in slow motion."""
         return self._motion is not None
 
-    def race(self, run: Run, share: float, seconds: float) -> None:
-        """Show that share of one repetition of the run, which takes `seconds` on the screen."""
-        self._raced = (share, seconds)
+    def race(self, run: Run, share: float) -> None:
+        """Show that share of one repetition of the run."""
+        self._raced = share
         self.show(run, 0.0)
 
     def _step(self) -> None:
@@ -154,7 +155,7 @@ class MatrixPicture(Widget):
         frames, run, scene_now = self._frames, self._run, None
         if frames is not None and frames.complete and len(frames) and run is not None:
             if self._raced is not None:
-                scene_now = raced_scene(frames, run, *self._raced)
+                scene_now = raced_scene(frames, run, self._raced, SECONDS)
             elif self._motion is not None and (run.state != "running" or is_beginning(run)):
                 scene_now = slow_scene(frames, run, self._place)
             else:
