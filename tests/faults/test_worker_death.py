@@ -147,7 +147,7 @@ def faked() -> Iterator[Callable[[str], Live]]:
     ("how", "words", "stderr"),
     [
         ("exit 1", "the worker died (exit code 1) during warm-up", "the last words of [31m somebody"),
-        ("segfault", "the worker died (signal 11, segmentation fault) during warm-up", ""),
+        pytest.param("segfault", "the worker died (signal 11, segmentation fault) during warm-up", "", marks=pytest.mark.slow),
         ("half a line", "the worker died (exit code 0) during warm-up", ""),
         ("fault, then exit", "the GPU reported an error", ""),
         ("fault and end, then exit", "the GPU reported an error", ""),

@@ -139,16 +139,6 @@ def test_a_mistake_is_a_sentence_under_its_row(key: str, text: str, part: str) -
         form.experiment()
 
 
-async def test_a_sentence_stays_while_something_else_is_typed(dashboard: FwtuiApp) -> None:
-    async with opened(dashboard) as pilot:
-        screen = screen_of(dashboard, RunScreen)
-        screen.draft.set("dtype", "int16")
-        screen.draft.set("weights", "-5..5")
-        screen.query_one(ExperimentForm).sync()
-        for keys in ((), ("e", "tab"), ("6",), ("backspace",)):
-            assert "int16 takes no negative weights" in " ".join((await keyed(pilot, *keys)).split()), keys
-
-
 async def test_the_form_shows_what_the_kernel_offers_and_explains_what_is_chosen(dashboard: FwtuiApp) -> None:
     async with opened(dashboard) as pilot:
         screen = screen_of(dashboard, RunScreen)

@@ -8,7 +8,6 @@ import pytest
 import scenes
 from apps import Replay, replay_at_end, screen_of, view_of
 from builders import model_of
-from fake_live import FakeLive
 from pressing import WIDE, keyed, opened, press, settled, until
 from test_keys import unsaid
 from textual.binding import Binding
@@ -78,18 +77,6 @@ async def test_one_key_shows_the_sources_of_numbers() -> None:
     async with opened(app, size=(160, 50)) as pilot:
         assert await sourced("asterisk") == {"run", "compare"}
         assert await sourced("asterisk") == set()
-
-
-async def test_live_places_share_the_selected_run(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with opened(dashboard, "r") as pilot:
-        dashboard.tick()
-        for place in LIVE[1:3]:
-            await press(pilot, f"alt+{place.key}")
-            assert place_of(dashboard) == place.name
-            dashboard.tick()
-            assert "run 1 finished" in await keyed(pilot)
-        assert await keyed(pilot, "R", "enter") and live.recorder is not None
-        assert "● REC" in await keyed(pilot)
 
 
 async def test_a_digit_typed_into_a_field_is_a_digit_and_alt_goes_away(dashboard: FwtuiApp) -> None:

@@ -13,11 +13,11 @@ import pytest
 import scenes
 from builders import apply_all, model_of, write_session
 from fake_live import FakeLive
-from pressing import WIDE, go, offered, opened, press, proceed, settled, until
+from pressing import WIDE, go, opened, press, proceed, settled, until
 from textual.events import Key, MouseDown, Paste, Resize
 from textual.geometry import Offset, Size
 from textual.screen import Screen
-from textual.widgets import DataTable, OptionList, Select, Static
+from textual.widgets import DataTable, Select, Static
 from textual.widgets._select import SelectOverlay
 
 from fwtui.__main__ import main
@@ -79,22 +79,6 @@ def test_the_first_size_is_bounded(monkeypatch: pytest.MonkeyPatch, door: str) -
         monkeypatch.setattr(os, "get_terminal_size", lambda *_: os.terminal_size((65535, 65535)))
     width, height = FwtuiApp(still=True).size
     assert width == 1000 and height <= 300
-
-
-async def test_keys_page_a_list_before_and_after_its_layout(dashboard: FwtuiApp) -> None:
-    async with opened(dashboard) as pilot:
-        for begin in (dashboard.search_themes, dashboard.action_command_palette):
-            begin()
-            palette, found = dashboard.screen, await offered(pilot)
-            commands = palette.query_one(OptionList)
-            commands.styles.display = "none"
-            await pilot.pause()
-            await press(pilot, "pagedown", "pageup", "up", "down")
-            assert dashboard.is_running and dashboard.screen is palette and len(found) > 5
-            commands.styles.display = "block"
-            await press(pilot, "home", "pagedown")
-            assert commands.highlighted
-            await press(pilot, "escape")
 
 
 async def test_a_list_takes_page_keys_before_it_is_there_and_a_dialog_goes_with_the_terminal(dashboard: FwtuiApp) -> None:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes import Terminal, run_python
+from processes import Terminal
 
 from fwtui import __version__
 from fwtui.commands import doctor
@@ -103,13 +103,6 @@ def test_the_toolkit_must_suit_the_gpu(here: Here, gpu: Device, toolkit: str | N
     assert bool(check.fix) == (state != "ok")
 
 
-def test_a_driver_too_old_for_any_toolkit_is_named(here: Here) -> None:
-    here.has(Device(t=0, name="old", driver="470.1", compute_capability=(7, 5)), numba_cuda="0.30.4")
-    check = here.check("numba-cuda")
-    assert check.state == "missing"
-    assert "470.1" in check.found and "525" in check.fix
-
-
 @pytest.mark.parametrize(("there", "permitted", "state"), [(True, True, "ok"), (True, False, "note"), (False, True, "note")])
 def test_the_permission_of_counters(
     here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool, permitted: bool, state: str
@@ -177,16 +170,6 @@ def test_the_report_is_aligned_and_only_blocking_problems_are_errors(here: Here)
     here.has(reason="none", textual=None)
     assert doctor.print_report(io.StringIO()) == 1
     assert "textual" in here.check("packages").found
-
-
-def test_asking_imports_neither_a_compiler_nor_a_driver_nor_a_screen() -> None:
-    code = (
-        "import io, sys; from fwtui.commands import doctor; from fwtui.machine import hardware;"
-        "import fwtui.analysis.occupancy, fwtui.stream.quantity;"
-        "hardware.machine(); hardware.versions(); doctor.print_report(io.StringIO());"
-        "print(sorted({'numba', 'pynvml', 'textual', 'cuda', 'numpy', 'scipy'} & set(sys.modules)))"
-    )
-    assert run_python(code) == "[]\n"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from compiled_off_gpu import compiled_op, nvdisasm
 from fwtui.analysis.warps import derived, minimums
 from fwtui.experiment.experiment import kernel_named
 from fwtui.measure.code_listing import build_listing, inner_loop, opcode, relaxations
-from fwtui.stream.listing import MAX_INSTRUCTIONS, MAX_LINES
+from fwtui.stream.listing import MAX_INSTRUCTIONS
 from fwtui_kernels.compiled import compiler
 from fwtui_kernels.compiled.disassembly import Disassembler, MachineInstruction
 from fwtui_kernels.compiled.source_lines import NOWHERE, SourceLine, package_files, source_line, tagged
@@ -54,20 +54,6 @@ def test_every_instruction_has_its_line_and_lines_change_none() -> None:
     told = [max(Disassembler().functions(one.cubin).values(), key=len) for one in (with_lines, without)]
     assert [one.text for one in told[0]] == [one.text for one in told[1]]
     assert all(one.source.line for one in told[0]) and all(one.source == NOWHERE for one in told[1])
-
-
-@pytest.mark.slow
-def test_the_inner_loop_of_the_champion_is_minimums() -> None:
-    code = instructions("look-ahead", "rest")
-    loop = inner_loop(code, {})
-    assert loop is not None
-    names = Counter(opcode(code[place].text) for place in loop)
-    done = sum(minimums(name) * count for name, count in names.items())
-    assert done >= 256 and sum(names.values()) < 1.7 * done, "hardly more than one instruction for each relaxation"
-    told = build_listing(code, {})
-    assert told.total == len(code) and told.relaxations == done and sum(told.mix.values()) <= sum(names.values())
-    assert len(told.instructions) == MAX_INSTRUCTIONS and len(told.lines) <= MAX_LINES
-    assert all(one.text.strip() for one in told.lines if one.reasons) and told.loop[0] < told.loop[1]
 
 
 def test_an_abandoned_disassembly_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

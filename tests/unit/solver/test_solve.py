@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from path_checks import by_scipy, check_paths, sparse
-from processes import DATA, run_python
+from processes import DATA
 from scipy.sparse.csgraph import NegativeCycleError, shortest_path
 
 import fwtui
@@ -267,12 +267,3 @@ def test_so_many_vertices_are_refused_before_anything_is_made_for_each() -> None
 
 def test_a_users_script_runs() -> None:
     runpy.run_path(str(DATA / "users_script.py"))
-
-
-def test_solve_is_imported_only_on_use() -> None:
-    code = "import fwtui, sys; assert not {'numpy', 'numba', 'scipy', 'networkx'} & set(sys.modules)\n"
-    code += "from fwtui import solve, Result, Refused; assert callable(solve) and not {'numba', 'scipy'} & set(sys.modules)\n"
-    code += "from fwtui import shortest_path; assert callable(shortest_path) and not {'numba', 'networkx'} & set(sys.modules)"
-    run_python(code)
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        getattr(fwtui, "nothing")  # noqa: B009
