@@ -131,14 +131,15 @@ class EndOrder(Order[None]):
     """An order to end the loop of orders."""
 
 
-class FreeBytes(Order["tuple[int, int]"]):
-    """An order to return the free bytes for a rank's rows (on its GPU, else its host), and its share of the host's free bytes."""
+class FreeBytes(Order[int]):
+    """An order to return the free bytes for a rank's rows: on its GPU, else its share of the free bytes of its host."""
 
-    def execute(self, work: RankState) -> tuple[int, int]:
-        here = work.channel.ranks[work.rank].host
-        host = psutil.virtual_memory().available // sum(other.host == here for other in work.channel.ranks)
+    def execute(self, work: RankState) -> int:
         free = work.engine.free_bytes()
-        return host if free is None else free, host
+        if free is not None:
+            return free
+        here = work.channel.ranks[work.rank].host
+        return psutil.virtual_memory().available // sum(other.host == here for other in work.channel.ranks)
 
 
 class Synchronize(Order[None]):
@@ -330,10 +331,7 @@ class DistributedEngine(Engine):
         return [reply.value for reply in replies]
 
     def free_bytes(self) -> int:
-        return min(free for free, _ in self.on_all_ranks(FreeBytes()))
-
-    def free_host_bytes(self) -> int:
-        return min(free for _, free in self.on_all_ranks(FreeBytes()))
+        return min(self.on_all_ranks(FreeBytes()))
 
     def synchronize(self) -> None:
         self.on_all_ranks(Synchronize())

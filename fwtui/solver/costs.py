@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from dataclasses import replace
 from math import ceil, inf, isqrt, log2
-from typing import TYPE_CHECKING
 
 import psutil
 
@@ -20,9 +19,6 @@ from fwtui.graphs.graph import EdgeFacts
 from fwtui.solver.compiled_code import threads_lost
 from fwtui_kernels import registry
 from fwtui_kernels.plan import ITEMSIZE, Kernel, Shape
-
-if TYPE_CHECKING:
-    from fwtui.engine.distributed_engine import DistributedEngine
 
 MIN_ON_GPU, MIN_ON_STARTED_GPU = 2048, 768  # vertices from which a GPU pays: to start it, and if this process has used it already
 SPARSE = {"cpu": "sparse-cpu", "cuda": "sparse"}  # kernels, by backend
@@ -135,27 +131,28 @@ def shape_of(kernel: Kernel, n: int, dtype: str, nonnegative: bool = True, simul
     return kernel.once(Shape(n, tile, dtype, nonnegative=nonnegative, options=kernel.defaults, ranks=ranks))
 
 
-def check_room(n: int, dtype: str, predecessors: bool, low: float | None = None, rank_bytes: int = 0) -> None:
+def check_room(n: int, dtype: str, predecessors: bool, low: float | None = None) -> None:
     """Raise Refused with the memory needed, the free memory, and the sizes that fit.
 
-    `rank_bytes` is the memory in bytes per cell that the ranks on this host need. `low`, the least weight, shows before the run
-    whether the distances will be float64; without it, the caller checks again once their type is known.
+    `low`, the least weight, shows before the run whether the distances will be float64; without it, the caller checks again once
+    their type is known.
     """
     if n <= _ALWAYS_FITS:  # reading the free memory takes longer than solving
         return
     free = psutil.virtual_memory().available
     usable = max(0, free - RESERVED_MEMORY)
     wide = dtype == "int32" and (low or 0) >= EXACT_INTEGER
-    per_cell = bytes_a_cell(dtype, predecessors, wide) + rank_bytes
+    per_cell = bytes_a_cell(dtype, predecessors, wide)
     padded = -(-n // _TILE) * _TILE if n > _TILE else n
     needed = per_cell * padded**2
     if needed <= usable:
         return
     what = f"distances{' and predecessors' if predecessors else ''}"
-    ways = [f"a graph of up to {isqrt(usable // per_cell) // _TILE * _TILE:,} vertices"]
-    if not rank_bytes:
-        ways.append(f"the rows of up to {usable // (per_cell * n):,} of them (sources)")
-    if predecessors and (bytes_a_cell(dtype, False, wide) + rank_bytes) * padded**2 <= usable:
+    ways = [
+        f"a graph of up to {isqrt(usable // per_cell) // _TILE * _TILE:,} vertices",
+        f"the rows of up to {usable // (per_cell * n):,} of them (sources)",
+    ]
+    if predecessors and bytes_a_cell(dtype, False, wide) * padded**2 <= usable:
         ways.append("distances without predecessors, from which single paths can be found")
     raise Refused(
         f"{what} of {n:,} vertices in {dtype} need {memory(needed)}, but only {memory(free)} is free; choose {' or '.join(ways)}"
@@ -166,29 +163,3 @@ def bytes_a_cell(dtype: str, predecessors: bool, wide: bool = False) -> int:
     """Return the host memory in bytes per pair of vertices while solving; `wide` means a float64 result."""
     matrix = ITEMSIZE[dtype] + (WIDE_DISTANCE if wide else _DISTANCE if ITEMSIZE[dtype] < _DISTANCE else 0)
     return matrix + (PREDECESSOR if predecessors else 0)
-
-
-def rank_bytes_per_cell(dtype: str, engine: Engine) -> int:
-    """Return the host memory in bytes per cell that ranks on this host need for their rows, including rows in transfer."""
-    here = [rank for rank in engine.ranks if rank.host == 0]
-    copies = 3 if engine.target.backend == "cpu" else 1
-    return -(-copies * ITEMSIZE[dtype] * len(here) // len(engine.ranks)) if here else 0
-
-
-def check_shares(kernel: Kernel, shape: Shape, engine: DistributedEngine) -> None:
-    """Raise Refused if a rank's share does not fit its memory."""
-    matrices, on_gpu = kernel.matrices + 1, kernel.backend == "cuda"
-    # the host also buffers the rank's rows of the graph during their transfer
-    shares = [(shape.itemsize * (1 if on_gpu else matrices + 1), engine.free_host_bytes(), "")]
-    if on_gpu:
-        shares.append((shape.itemsize * matrices, engine.free_bytes(), "GPU "))
-    for per_cell, free, where in shares:
-        usable = max(0, free - RESERVED_MEMORY)
-        needed = per_cell * shape.rows * shape.padded
-        if needed > usable:
-            whole = shape.tile * shape.ranks
-            most = isqrt(usable * shape.ranks // per_cell) // whole * whole
-            raise Refused(
-                f"{shape.n:,} vertices in {shape.dtype} need {memory(needed)} of {where}memory for each of {shape.ranks} ranks, "
-                f"but only {memory(free)} is free; choose a graph of up to {most:,} vertices, or more devices"
-            )

@@ -32,10 +32,10 @@ def answer(graph: GivenGraph | DeviceArray, call: Call | None = None, engine: En
             engine = engine_choice.choose_engine(call.device, 0, "an array on a GPU")
     try:
         represented = None
+        engine.activate()
         if engine.target.backend != "cpu" and not engine.ranks:
             from fwtui.solver import device_graph
 
-            engine.activate()
             call.clock.lap("set-up")
             represented = device_graph.on_gpu(graph, engine, call)
         if represented is None:

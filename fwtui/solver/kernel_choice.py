@@ -11,6 +11,7 @@ from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
+from fwtui.engine.memory_check import check_memory
 from fwtui.graphs.adjacency import GivenGraph
 from fwtui.graphs.graph import EdgeFacts
 from fwtui.solver.call import Call
@@ -19,12 +20,10 @@ from fwtui.solver.costs import (
     SPARSE,
     check_device_room,
     check_room,
-    check_shares,
     free_on_device,
     in_order,
     is_sparse,
     ordered_shape,
-    rank_bytes_per_cell,
     seconds_of,
     shape_of,
 )
@@ -94,11 +93,7 @@ def choose_kernel(
     """
     kernel, shape = suited(call.named, facts.n, dtype, facts.nonnegative, engine)
     if engine.ranks:
-        from fwtui.engine.distributed_engine import DistributedEngine
-
-        assert isinstance(engine, DistributedEngine)
-        engine.activate()
-        check_shares(kernel, shape, engine)
+        check_memory(kernel, shape, engine)
     elif (free := free_on_device(engine, kernel.bytes_of(shape))) != inf:
         usable = int(free)
         if kernel.fitted(shape, usable) is None:
@@ -113,7 +108,7 @@ def choose_kernel(
             )
         shape = fitted
     if to_host or kernel.streams is not None or call.predecessors:  # the matrix of a kernel that streams stays with the host
-        check_room(facts.n, dtype, call.predecessors, low=facts.low, rank_bytes=rank_bytes_per_cell(dtype, engine))
+        check_room(facts.n, dtype, call.predecessors, low=facts.low)
     return sparser(call.named, graph, facts, kernel, shape, engine)
 
 

@@ -145,7 +145,7 @@ def test_all_ranks_raise_what_rank_0_refuses(told: dict[str, Any]) -> None:
     for name, kind, words in (
         ("cycle", "NegativeCycleError", "the graph has a negative cycle: "),
         ("no graph", "Refused", "an array of shape (3, 2) is not a graph"),
-        ("too large", "Refused", "for each of 2 ranks"),
+        ("too large", "Refused", "of host memory, but only"),
         ("wrong kernel", "Refused", "kernel tiled-cpu does not run on these devices; choose distributed-cpu"),
         ("too long for its type", "Refused", "some distances overflow int16"),
     ):
