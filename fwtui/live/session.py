@@ -342,10 +342,6 @@ class Live:
                 stage = self.model.run.stage if self.model.run is not None and self.model.run.id == run else ""
                 self.emit(worker.death_fault(self.now, run, stage))
         self._kill_at = None
-        if isinstance(request, requests.RunRequest) and not request.experiment.devices:
-            device = request.experiment.runs_on
-            with suppress(StartError):  # the next run finds a worker ready, or reports the error
-                self.worker.running().send(requests.PrepareRequest(device.backend, device.index))
 
     def _send_end(self, request: requests.Work | None, why: str) -> None:
         """Send the end of a pending run."""

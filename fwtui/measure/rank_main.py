@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import threading
 from contextlib import suppress
 
@@ -59,12 +58,7 @@ def main() -> None:
     roll = gather_values(world, os.getpid())
     if world.rank == 0:
         parent.write(b"%s %s\n" % (PID_LINE, b" ".join(b"%d" % pid for pid in roll)))
-    Rank(world, devices, args.timeout, report_fault, _end_all).serve(parent.descriptor, args.origin, parent.requests)
-
-
-def _end_all(code: int) -> None:
-    """End this process by a signal: after MPI's Abort, mpiexec leaves its temporary files."""
-    os.kill(os.getpid(), signal.SIGTERM)
+    Rank(world, devices, args.timeout, report_fault).serve(parent.descriptor, args.origin, parent.requests)
 
 
 if __name__ == "__main__":

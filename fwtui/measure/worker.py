@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterable
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
@@ -40,7 +39,7 @@ class Worker:
         self._descriptor = descriptor
         self._origin = origin
         self._lines = lines
-        self._requests: queue.SimpleQueue[requests.Work | requests.PrepareRequest | None] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[requests.Work | None] = queue.SimpleQueue()
         self._cancelled: set[int] = set()
         self._opened: set[DeviceId] = set()
         self._runner = runner
@@ -66,11 +65,6 @@ class Worker:
             request = self._requests.get()
             if request is None:
                 return
-            if isinstance(request, requests.PrepareRequest):
-                with suppress(Exception):  # a run that needs it reports the error
-                    self._measuring()
-                    self._engine(DeviceId(request.backend, request.gpu))
-                continue
             try:
                 self.serve(request)
             except BaseException as error:

@@ -46,13 +46,6 @@ class CancelRequest(Struct, frozen=True, tag="cancel", tag_field="ask"):
     run: RunId
 
 
-class PrepareRequest(Struct, frozen=True, tag="prepare", tag_field="ask"):
-    """Import the modules and open the device of a run; there is no answer."""
-
-    backend: str
-    gpu: GpuIndex = 0
-
-
 class Reply(Struct, frozen=True):
     """The reply of one rank to an order (of fwtui.engine.distributed_engine), or the reason for a rejection."""
 
@@ -61,7 +54,7 @@ class Reply(Struct, frozen=True):
 
 
 Work = RunRequest | ProbeRequest
-Request = Work | CancelRequest | PrepareRequest
+Request = Work | CancelRequest
 
 
 def last_word(request: Work, t: float, outcome: str, why: str) -> Event:

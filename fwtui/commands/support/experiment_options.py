@@ -11,7 +11,7 @@ from fwtui.commands.support.user_kernel_options import add_trust_option, parse_k
 from fwtui.common.errors import Refused
 from fwtui.common.text import quoted
 from fwtui.experiment.experiment import Experiment, Settled, changed, defaults, kernel_named
-from fwtui.experiment.fields import BY_NAME, FIELDS, YES_NO, Field, default_text
+from fwtui.experiment.fields import FIELDS, YES_NO, Field, default_text
 from fwtui.experiment.user_kernel_registry import known_kernels
 from fwtui.graphs.file_options import FileOptions
 from fwtui.machine import settings
@@ -76,11 +76,6 @@ def _list_values(option: Option) -> str:
 
 def _default(option: Option) -> str:
     return next((name for name, value in option.value_names.items() if value == option.default), str(option.default))
-
-
-def parse_choices(text: str, name: str) -> list[Any]:
-    """Parse comma-separated values, without duplicates, with the form's field of that name. Raises Refused."""
-    return list(dict.fromkeys(BY_NAME[name].read(word.strip())[name] for word in text.split(",")))
 
 
 def kernel_options() -> dict[str, list[tuple[str, Option]]]:
