@@ -6,17 +6,21 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 from processes import ROOT
 
 from fwtui.engine.engine import Cancelled
 from fwtui.experiment import user_kernel_registry
-from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.experiment import Experiment, first_experiment
+from fwtui.machine import hardware
 from fwtui.stream import codec, events
 from fwtui.stream.codec import Unknown
 from fwtui.stream.listing import Listing, shares_of, text_of
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
+from fwtui.tui.app import ui_state
+from fwtui.tui.app.ui_state import SavedUiState
 
 
 def header(**changes: Any) -> events.Header:
@@ -152,3 +156,10 @@ def listed(listing: Listing, samples: events.WarpSamples) -> list[events.Event]:
     shares = shares_of(listing, "c0de", samples.run, samples.op, samples.samples)
     told = replace(samples, mix=listing.mix, relaxations=listing.relaxations)
     return [told, replace(text_of(listing, "c0de"), t=told.t), replace(shares, t=told.t)]
+
+
+def save_form(data: Path, experiment: Experiment) -> None:
+    """Save a form in the user's data folder; a dashboard on this machine opens with it."""
+    state = SavedUiState(default=first_experiment(hardware.driver_present()), form=experiment)
+    (data / "fwtui").mkdir(parents=True, exist_ok=True)
+    (data / "fwtui" / ui_state.path().name).write_bytes(msgspec.json.encode(state))

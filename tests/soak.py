@@ -28,8 +28,10 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).parent / "benchmarks"))
 
+from builders import save_form
 from pty_terminal import FWTUI, KEPT, Terminal  # pyright: ignore[reportMissingImports]
 
+from fwtui.experiment.experiment import Experiment
 from fwtui.stream.model import WHOLE_RUNS
 
 EVERY = 10.0  # seconds between two looks
@@ -45,7 +47,8 @@ Line = tuple[str, str]  # what it is, and its unit
 def opened(folder: Path, *arguments: str) -> Terminal:
     """Yield the program in a terminal with empty user folders."""
     folders = {f"XDG_{name}_HOME": str(folder / name) for name in ("DATA", "CACHE", "CONFIG")}
-    return Terminal((*FWTUI, *arguments), {**folders, "FWTUI_KERNEL": "tiled-cpu", "FWTUI_N": "64"})
+    save_form(folder / "DATA", Experiment(kernel="tiled-cpu", n=64))
+    return Terminal((*FWTUI, *arguments), folders)
 
 
 class Visitor:

@@ -25,7 +25,7 @@ def execute(args: argparse.Namespace) -> int:
 
     found = settings.load()
     check(found)
-    about = {name: (key.variable, key.help) for name, key in settings.all_keys().items()}
+    about = {name: (key.variable, key.help) for name, key in settings.KEYS.items()}
     if args.json:
         values: dict[str, dict[str, str]] = {}
         for name, v in found.everything():

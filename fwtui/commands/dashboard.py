@@ -7,8 +7,6 @@ import argparse
 from fwtui.commands.support.display_options import add_display_options, merge_settings
 from fwtui.commands.support.recording_options import add_recording_options, live_session
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import first_steps
-from fwtui.machine import hardware
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +30,4 @@ def execute(args: argparse.Namespace) -> int:
         from fwtui.sessions.library import resolve  # late import, for the time to the first frame
 
         return run_read_only([resolve(name).absolute() for name in args.offer], settings)
-    gpu = hardware.driver_present()
-    experiment = settings.experiment(first_steps(gpu)[0], lambda kernel: kernel.backend == "cuda" and not gpu)
-    return run_dashboard(live_session(args), experiment, settings)
+    return run_dashboard(live_session(args), settings=settings)

@@ -49,13 +49,13 @@ def run_dashboard(
         _need_terminal("the dashboard")
         gc_pause.disable_gc()  # enabled again after the first frame
         limit_malloc_arenas()
-        from fwtui.experiment.experiment import first_steps
+        from fwtui.experiment.experiment import first_experiment
         from fwtui.machine import hardware
         from fwtui.tui.app import ui_state
         from fwtui.tui.app.app import FwtuiApp
         from fwtui.tui.frame.appearance import load_appearance
 
-        first = experiment or first_steps(hardware.driver_present())[0]
+        first = experiment or first_experiment(hardware.driver_present())
         saved = ui_state.load() if settings is not None and settings.text("keep_sessions") == "yes" else None
         if saved is not None and live.recorder is None:
             live.keep()

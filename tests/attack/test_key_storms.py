@@ -12,8 +12,10 @@ from pathlib import Path
 import psutil
 import pytest
 from attacking import SEED, sized
+from builders import save_form
 from ptyrun import RESTORED, PtyRun  # pyright: ignore[reportMissingImports]
 
+from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.reader import load
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
@@ -48,7 +50,7 @@ def test_a_storm_that_a_signal_ends(tmp_path: Path, own_cache: str, what: str, n
     recording = tmp_path / "r.fwt.jsonl"
     words = {"dashboard": ["dashboard", "--record", str(recording)], "replay": ["replay", "lecture-tiles"]}
     folders = {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CONFIG_HOME": str(tmp_path / "config"), "XDG_CACHE_HOME": own_cache}
-    folders |= {"FWTUI_KERNEL": "serial", "FWTUI_N": "64"}
+    save_form(tmp_path / "data", Experiment(kernel="serial", n=64))
     with PtyRun(*words[what], environment=folders, folder=tmp_path) as run:
         run.read_until(RESTORED[0].replace(b"l", b"h"))  # the screen is the program's
         storm(run, chance, chance.randrange(sized(120)))

@@ -13,9 +13,10 @@ from typing import Any
 import psutil
 import pytest
 import scenes
-from builders import write_session
+from builders import save_form, write_session
 from ptyrun import RESTORED, PtyRun
 
+from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.reader import load
 from fwtui.stream import events
 from fwtui.tui.app.terminal import running_clock
@@ -217,7 +218,7 @@ def finished(path: Path) -> list[int]:
 
 def test_the_session_of_a_killed_dashboard_stays(tmp_path: Path, own_cache: str) -> None:
     environment = {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CACHE_HOME": own_cache}
-    environment |= {"FWTUI_KERNEL": "serial", "FWTUI_N": "30", "FWTUI_REPEATS": "2"}
+    save_form(tmp_path / "data", Experiment(kernel="serial", n=30, repeats=2))
     folder = tmp_path / "data" / "fwtui" / "kept"
     with PtyRun("dashboard", environment=environment) as run:
         run.read_until(b"run the experiment: ")

@@ -10,12 +10,10 @@ from typing import Any
 from fwtui.commands.support.user_kernel_options import add_trust_option, parse_kernel_options, register_kernels
 from fwtui.common.errors import Refused
 from fwtui.common.text import quoted
-from fwtui.experiment.experiment import Experiment, Settled, changed, defaults, kernel_named
+from fwtui.experiment.experiment import Experiment, Settled, changed, defaults, for_kernel, kernel_named
 from fwtui.experiment.fields import FIELDS, YES_NO, Field, default_text
 from fwtui.experiment.user_kernel_registry import known_kernels
 from fwtui.graphs.file_options import FileOptions
-from fwtui.machine import settings
-from fwtui.machine.settings import EXPERIMENT, Settings
 from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Option
@@ -88,13 +86,12 @@ def kernel_options() -> dict[str, list[tuple[str, Option]]]:
 
 
 def parse_experiments(args: argparse.Namespace, gpu: bool) -> list[Experiment]:
-    """Return an experiment for every combination of values, with defaults from the user's settings and this machine.
+    """Return an experiment for every combination of values, with the defaults of this machine.
 
     Each kernel gets only the options that it supports. Raises Refused for an option that none of them supports.
     """
-    preferred = settings.load()
     register_requested(args)
-    combinations = [_experiment(combination, args, gpu, preferred) for combination in product(*_choices(args))]
+    combinations = [_experiment(combination, args, gpu) for combination in product(*_choices(args))]
     kernels = list(dict.fromkeys(e.kernel for e in combinations))
     offered = {option.name for kernel in kernels for option in kernel_named(kernel).options}
     for name in _options(args):
@@ -134,7 +131,6 @@ def experiments_of_every_kernel(
     """
     if args.field_kernel is not None:
         raise Refused("--all and --kernel cannot be combined; pass only one")
-    preferred = settings.load()
     fits: list[Settled] = []
     left_out: list[tuple[str, str]] = []
     parse_kernel_options(args, kernel_options())
@@ -145,7 +141,7 @@ def experiments_of_every_kernel(
         try:
             if dtype is None:
                 raise Refused(f"dtype {' or '.join(types)} is not supported by {kernel.id}; it has {', '.join(kernel.dtypes)}")
-            experiment = _experiment(combination, args, gpu, preferred, every={"kernel": kernel.id, "dtype": dtype})
+            experiment = _experiment(combination, args, gpu, every={"kernel": kernel.id, "dtype": dtype})
             fits.append(settled(experiment))
         except Refused as refusal:
             left_out.append((kernel.id, str(refusal)))
@@ -169,24 +165,21 @@ def _experiment(
     combination: Iterable[tuple[Field, str]],
     args: argparse.Namespace,
     gpu: bool,
-    preferred: Settings,
     every: Mapping[str, object] | None = None,
 ) -> Experiment:
     changes = dict(every or {})
     for field, text in combination:
         changes |= field.read(text.strip())
     base = defaults(gpu)
-    device = changes.get("device", preferred.text(EXPERIMENT + "device"))
-    default_kernel = AUTO.id if changes.get("devices") else preferred.kernel or base.kernel
-    kernel = kernel_named(str(changes.get("kernel", default_kernel)))
-    if every is not None:  # all kernels on one graph
-        n = preferred.values.get(EXPERIMENT + "n")
-        changes = {"n": int(n.text) if n is not None else base.n} | changes
-    base = preferred.experiment(base, lambda k: k.backend == "cuda" and (device == "simulator" or not gpu), kernel.id)
+    kernel = kernel_named(str(changes.get("kernel", AUTO.id if changes.get("devices") else base.kernel)))
+    if every is None:  # else all kernels run on one graph
+        most = min(kernel.max_n, defaults(False).n) if kernel.backend == "cpu" else kernel.max_n
+        base = changed(base, n=min(base.n, most))
+    base = for_kernel(base, kernel)
     reading = next((name for name in FileOptions._fields if name in changes), None)
-    if reading is not None and not (changes.get("file") or base.file):
+    if reading is not None and not changes.get("file"):
         raise Refused(f"--{reading.replace('_', '-')} is for graph files; pass --file PATH too, or omit it")
-    options = dict(base.options)
+    options: dict[str, int] = {}
     for name, text in _options(args).items():
         for option in (option for option in kernel.options if option.name == name):
             value = option.read(text)

@@ -26,7 +26,7 @@ MAX_BYTES = 1 << 20
 class SavedUiState(Struct, frozen=True, kw_only=True):
     """`form` is the last experiment of the form, `rows` the texts of each screen's form, including invalid ones.
 
-    They are restored only if the settings' default experiment is still `default`.
+    They are restored only if the default experiment of this machine is still `default`.
     """
 
     version: int = VERSION

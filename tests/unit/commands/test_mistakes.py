@@ -129,13 +129,6 @@ def test_a_mistake_is_one_sentence_and_changes_nothing(
     assert {path.name for path in tmp_path.iterdir()} == {"there", "link.py", "my.py"}
 
 
-def test_settings_are_corrected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "config.toml").write_text("[experiment]\nkernal = 'naive'\n")
-    monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
-    assert main(["config"]) == 2
-    assert "experiment.kernal is not a setting; did you mean kernel?" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("driver", ["nope", "os:path", "textual.driver:Nobody"])
 def test_a_missing_driver_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], driver: str) -> None:
     monkeypatch.setenv("TEXTUAL_DRIVER", driver)

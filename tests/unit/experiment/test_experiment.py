@@ -23,7 +23,7 @@ from fwtui.experiment.experiment import (
     as_it_ran,
     changed,
     defaults,
-    first_steps,
+    first_experiment,
     identity,
     settle,
 )  # fmt: skip
@@ -91,7 +91,7 @@ def test_settling_fills_in_the_kernels_own_defaults(kernel: Kernel) -> None:
 
 def test_a_settled_experiment_has_a_device_and_the_default_one_can_run() -> None:
     for gpu in (False, True):
-        for first in (*first_steps(gpu), defaults(gpu)):
+        for first in (first_experiment(gpu), defaults(gpu)):
             assert type(first) is Experiment and settle(first).runs_on.backend == registry()[first.kernel].backend
             assert registry()[first.kernel].backend == ("cuda" if gpu else "cpu")
     settled = settle(Experiment(kernel="naive", n=9, device="3"))

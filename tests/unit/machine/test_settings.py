@@ -9,16 +9,12 @@ from threading import Thread
 import platformdirs
 import pytest
 
-from fwtui.__main__ import main, parser
-from fwtui.commands.support.experiment_options import experiments_of_every_kernel, parse_experiments
+from fwtui.__main__ import main
 from fwtui.common import environment, small_file, user_folders
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import CPU
-from fwtui.experiment.experiment import Experiment, defaults, settle
-from fwtui.experiment.fields import FIELDS
 from fwtui.machine import device_cache, settings, trust
 from fwtui.machine.settings import Settings, Value
-from fwtui_kernels import registry
 
 
 @pytest.fixture
@@ -41,56 +37,26 @@ def test_settings_default_and_options_win_over_environment_and_file(folder: Path
     found = settings.load({})
     assert not found.values and found.path == folder / "config.toml"
     assert found.value("theme") == Value("fwtui", "default")
-    for gpu in (False, True):
-        assert found.experiment(defaults(gpu), lambda k: False) == defaults(gpu)
-    path = write(folder, 'theme = "nord"\nsamples = "off"\npresent = true\n[experiment]\nn = 300\ndensity = 0.5\n')
-    found = settings.load({"FWTUI_SAMPLES": "on", "FWTUI_N": "100"}).with_options({"present": "no", "theme": None})
-    assert {name: found.value(name) for name in ("theme", "samples", "present", "experiment.n")} == {
+    path = write(folder, 'theme = "nord"\nsamples = "off"\npresent = true\n')
+    found = settings.load({"FWTUI_SAMPLES": "on"}).with_options({"present": "no", "theme": None})
+    assert {name: found.value(name) for name in ("theme", "samples", "present")} == {
         "theme": Value("nord", "file", str(path)),
         "samples": Value("on", "environment", "FWTUI_SAMPLES"),
         "present": Value("no", "option", "--present"),
-        "experiment.n": Value("100", "environment", "FWTUI_N"),
     }
-    experiment = found.experiment(defaults(False), lambda k: False)
-    assert (experiment.n, experiment.density) == (100, 0.5)
-
-
-def test_every_field_and_option_can_be_set_and_is_left_to_kernels_that_have_it(folder: Path) -> None:
-    wanted = settle(Experiment(kernel="naive", n=77, density=0.25, dtype="int32", memory="pinned", repeats=3, launch="eager"))
-    lines = [f'{f.name} = "{f.show(wanted)}"' for f in FIELDS if f.show(wanted) and not (f.name == "tile" and not wanted.tile)]
-    write(folder, "\n".join(["[experiment]", *lines, "threads = 1024", 'pitch = "yes"']))
-    found = settings.load({}).experiment(defaults(False), lambda k: False)
-    assert settle(found) == settle(Experiment(**{
-        **{f: getattr(wanted, f) for f in Experiment.__struct_fields__}, "options": {"threads": 1024, "pitch": 1},
-    }))  # fmt: skip
-    options = {o.name for k in registry().values() for o in k.options}
-    assert {name.removeprefix("experiment.") for name in settings.all_keys() if "." in name} == {f.name for f in FIELDS} | options
-    write(folder, '[experiment]\ntile = 64\ndtype = "int32"\nthreads = 1024\nlaunch = "graph"\n')
-    found = settings.load({})
-    for kernel in registry().values():
-        settle(found.experiment(defaults(False), lambda k: False, kernel.id))
-    assert found.experiment(defaults(False), lambda k: False).tile == 64
-    assert found.experiment(defaults(True), lambda k: False, "katz-kider").options == {"threads": 1024}
-    assert found.experiment(defaults(True), lambda k: False, "optimized").tile == 0
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("[experiment]\nn = 0", "config.toml: experiment.n: n 0 is outside 1 to 262144"),
-        ('[experiment]\nkernel = "fast"', "config.toml: experiment.kernel: there is no kernel 'fast'"),
-        ('[experiment]\ndtype = "float16"', "config.toml: experiment.dtype: dtype 'float16' is not supported by any kernel"),
-        ("[experiment]\nthreads = 63", "config.toml: experiment.threads: threads '63' is not supported"),
-        ("[experiment]\npower = 63", "config.toml: experiment.power is not a setting; `fwtui config` lists"),
-        ("[experiment]\nn = [1, 2]", "config.toml: experiment.n is not text, a number, true or false"),
+        ("present = [1, 2]", "config.toml: present is not text, a number, true or false"),
+        ("rank_timeout = nan", "config.toml: rank_timeout: rank_timeout 'nan' is not a number from 1 to 3600"),
         ('present = "maybe"', "config.toml: present: present 'maybe' is not supported; choose no or yes"),
-        ("colour = 1", "config.toml: 'colour' is not a setting; `fwtui config` lists"),
+        ("colour = 1", "config.toml: 'colour' is not a setting; choose one of theme, keep_sessions,"),
         ("[colours]\na = 1", "config.toml: 'colours' is not a setting"),
         ("theme = ", "config.toml is not TOML"),
         ("[theme]\na = 1", "config.toml: theme is not text"),
         ("a = " + "[" * 5000, "config.toml is not TOML"),
-        ("[experiment]\nn = nan", "config.toml: experiment.n: n 'nan' is not an integer"),
-        ("[experiment]\ndensity = inf", "config.toml: experiment.density: density inf is outside"),
     ],
     ids=lambda x: x[:30],
 )
@@ -102,13 +68,13 @@ def test_a_mistake_in_the_file_is_one_sentence(folder: Path, text: str, sentence
 
 
 def test_mistakes_in_the_environment_and_in_options_are_named(folder: Path) -> None:
-    for variable, value in (("FWTUI_N", "many"), ("FWTUI_SAMPLES", "x"), ("FWTUI_THREADS", "1")):
+    for variable, value in (("FWTUI_RANK_TIMEOUT", "0"), ("FWTUI_SAMPLES", "x")):
         with pytest.raises(Refused, match=f"^{variable}: "):
             settings.load({variable: value})
     with pytest.raises(Refused, match="samples 'x' is not supported"):
         Settings(folder / "config.toml").with_options({"samples": "x"})
-    write(folder, '[experiment]\nfile = "\\u001b[31mred.gr"\n')
-    assert settings.load({}).text("experiment.file") == "[31mred.gr"
+    write(folder, 'theme = "\\u001b[31mred"\n')
+    assert settings.load({}).text("theme") == "[31mred"
 
 
 def test_a_pipe_is_read_no_further_than_a_file(tmp_path: Path) -> None:
@@ -160,29 +126,19 @@ def test_a_folder_and_an_unwritten_pipe_hold_no_file(tmp_path: Path, folder: Pat
         settings.load({"FWTUI_CONFIG": str(tmp_path / "plain" / "other.toml")})
 
 
-def test_run_takes_the_settings_and_its_flags_win(folder: Path) -> None:
-    write(folder, '[experiment]\nkernel = "serial"\nn = 40\nseed = 3\n')
-    asked = parse_experiments(parser("run").parse_args(["run", "--seed", "5"]), False)
-    assert [(e.kernel, e.n, e.seed) for e in asked] == [("serial", 40, 5)]
-    asked = parse_experiments(parser("run").parse_args(["run", "-k", "scipy,tiled-cpu", "-n", "50"]), False)
-    assert [(e.kernel, e.n, e.seed) for e in asked] == [("scipy", 50, 3), ("tiled-cpu", 50, 3)]
-    fits, left_out = experiments_of_every_kernel(parser("run").parse_args(["run", "--all"]), False, lambda e: settle(e))
-    assert {e.n for e in fits} == {40} and len(fits) + len(left_out) == len(registry())
-
-
 def test_values_and_their_sources(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     write(folder, 'theme = "nord"\n')
-    monkeypatch.setenv("FWTUI_N", "77")
+    monkeypatch.setenv("FWTUI_SAMPLES", "off")
     assert main(["config"]) == 0
     lines = {words[0]: words for words in (line.split() for line in capsys.readouterr().out.splitlines()) if words}
-    assert lines["theme"][1:3] == ["nord", "file"] and lines["experiment.n"][1:3] == ["77", "FWTUI_N"]
-    assert lines["samples"][1:3] == ["auto", "default"]
-    assert set(settings.all_keys()) <= set(lines)
+    assert lines["theme"][1:3] == ["nord", "file"] and lines["samples"][1:3] == ["off", "FWTUI_SAMPLES"]
+    assert lines["present"][1:3] == ["no", "default"]
+    assert set(settings.KEYS) <= set(lines)
     assert main(["config", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["there"] and told["settings"]["experiment.n"] == {
-        "value": "77", "origin": "environment", "where": "FWTUI_N", "variable": "FWTUI_N",
-        "about": "number of vertices, 1 to 65536, on several devices up to 262144",
+    assert told["there"] and told["settings"]["samples"] == {
+        "value": "off", "origin": "environment", "where": "FWTUI_SAMPLES", "variable": "FWTUI_SAMPLES",
+        "about": "PC sampling of GPU runs for warp stall reasons: auto, on or off",
     }  # fmt: skip
     assert main(["config", "--path"]) == 0
     assert capsys.readouterr().out.strip() == str(folder / "config.toml")
