@@ -6,12 +6,9 @@ import shutil
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
-from typing import Any
 
-import numba
 import pytest
 
-from fwtui_kernels.compiled import locked_njit
 from fwtui_kernels.compiled.cache_files import damaged_functions, sealed, unsealed
 from fwtui_kernels.own import defines_kernel, fingerprint
 from fwtui_kernels.regular_file import read_regular
@@ -43,15 +40,12 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 }
 
 
-config: Any = numba.config  # pyright: ignore[reportPrivateImportUsage]
-
-
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return numba's cache folder with the code of `added`."""
     folder = tmp_path_factory.mktemp("compiled")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(config, "CACHE_DIR", str(folder))
+        patch.setattr("numba.config.CACHE_DIR", str(folder))
         assert not loaded() and loaded() and not damaged_functions(folder)
     return folder
 
@@ -60,12 +54,14 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def cache(compiled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a copy of the cache folder, which numba uses until the test ends."""
     folder = shutil.copytree(compiled, tmp_path / "cache")
-    monkeypatch.setattr(config, "CACHE_DIR", str(folder))
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(folder))
     return folder
 
 
 def loaded() -> bool:
     """Call `added` as a new process would; return whether its code came from the cache."""
+    from fwtui_kernels.compiled import locked_njit
+
     dispatcher = locked_njit.njit(cache=True)(added)
     assert dispatcher(5) == 12
     return bool(dispatcher.stats.cache_hits)
@@ -107,7 +103,7 @@ def test_a_cache_that_cannot_be_written_is_a_miss(cache: Path, limit: int) -> No
 
 
 def test_numba_caches_nothing_without_a_folder(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(config, "CACHE_DIR", "")
+    monkeypatch.setattr("numba.config.CACHE_DIR", "")
     assert not loaded() and not loaded()
 
 

@@ -11,7 +11,6 @@ from fwtui.analysis.warps import derived, minimums
 from fwtui.experiment.experiment import kernel_named
 from fwtui.measure.code_listing import build_listing, inner_loop, opcode, relaxations
 from fwtui.stream.listing import MAX_INSTRUCTIONS
-from fwtui_kernels.compiled import compiler
 from fwtui_kernels.compiled.disassembly import Disassembler, MachineInstruction
 from fwtui_kernels.compiled.source_lines import NOWHERE, SourceLine, package_files, source_line, tagged
 from fwtui_kernels.plan import Shape, Target
@@ -32,6 +31,8 @@ def instructions(name: str, op: str, dtype: str = "int32") -> tuple[MachineInstr
 
 @pytest.mark.slow
 def test_every_instruction_has_its_line_and_lines_change_none() -> None:
+    from fwtui_kernels.compiled import compiler
+
     code = instructions("optimized", "rest")
     files = Counter(Path(one.source.path).name for one in code)
     assert set(files) == {"k60_optimized.py", "flat_tiles.py"} and min(files.values()) > 10

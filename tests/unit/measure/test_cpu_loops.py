@@ -2,7 +2,6 @@
 
 from typing import Any, cast
 
-import numba
 import numpy as np
 import pytest
 
@@ -81,6 +80,8 @@ def looped(d, first, last):
 
 @pytest.mark.parametrize("dtype", ["float32", "int16"])
 def test_a_vector_loop_that_a_check_for_overlapping_rows_skips_is_not_the_inner_loop(dtype: str) -> None:
+    import numba
+
     with load_kernel(registry()["serial"], Shape(70, 1, dtype), HostEngine(Target("cpu"))) as it:
         _, serial = next(inner_loops(it, cached=False))
     loop = executed_loop(*assembly(numba.njit(copied), np.ones((70, 70), np.float32), 3), 256)
@@ -94,6 +95,7 @@ def test_a_vector_loop_that_a_check_for_overlapping_rows_skips_is_not_the_inner_
 def test_cached_code_is_shown_like_new_code(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "lower.py").write_text("def lower(row, *b):\n    for j in range(row.size):\n        row[j] = min(row[j], b[0])\n")
     monkeypatch.syspath_prepend(str(tmp_path))
+    import numba
     from lower import lower  # pyright: ignore[reportMissingImports]
 
     row, one = np.ones(100, np.float32), np.float32(1)

@@ -3,7 +3,6 @@
 from collections.abc import Container
 from types import SimpleNamespace
 
-import numba
 import numpy as np
 import pytest
 from pretending import Pretend
@@ -45,6 +44,8 @@ def test_the_cpu_probe_is_checked_before_its_time_counts(dtype: str, pretend: Pr
 
 @pytest.mark.parametrize("late", [[1], [2], [4, 5], [10, 11, 13], range(20)])
 def test_a_burst_that_waited_for_a_core_is_not_long(late: Container[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    import numba
+
     from fwtui.measure import probe as measured
 
     waited, worked, calls, each = 0.0, 0.0, 0, 1e-7
