@@ -16,7 +16,7 @@ from fwtui.stream.run import Run
 
 MAX = 40  # lines of an excerpt
 DEFAULT = 12  # lines of an excerpt without chosen lines
-MAX_COMPARED = 1000  # changed lines of a file; a longer change replaces all lines between its first and its last
+MAX_COMPARED = 1000  # lines of a file; the changes of a longer one are not marked
 ADDED, REMOVED, SAME = "+", "-", " "
 
 
@@ -105,18 +105,13 @@ def _sampled(run: Run) -> tuple[Mapping[tuple[str, int], Counter[str]], dict[str
 
 @lru_cache(maxsize=16)  # a card is drawn at every refresh
 def _changes(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[frozenset[int], dict[int, tuple[str, ...]]]:
-    """Return the indices of new lines, and the removed lines by the index at which they were."""
-    same = len([*takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False))])
-    most = min(len(old), len(new)) - same
-    last = slice(None, -most - 1, -1)  # the last `most` lines, in reverse
-    end = len([*takewhile(lambda pair: pair[0] == pair[1], zip(old[last], new[last], strict=False))])
-    theirs, ours = old[same : len(old) - end], new[same : len(new) - end]
-    if max(len(theirs), len(ours)) > MAX_COMPARED:
-        return frozenset(range(same, same + len(ours))), {same: theirs}
+    """Return the indices of new lines, and the removed lines by the index at which they were; nothing for very long files."""
     added, removed = set[int](), dict[int, tuple[str, ...]]()
-    for what, i, until, j, to in SequenceMatcher(None, theirs, ours, autojunk=False).get_opcodes():
+    if max(len(old), len(new)) > MAX_COMPARED:
+        return frozenset(), {}
+    for what, first, last, begin, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if what != "equal":
-            added.update(range(same + j, same + to))
-            if until > i:
-                removed[same + j] = theirs[i:until]
+            added.update(range(begin, end))
+            if last > first:
+                removed[begin] = old[first:last]
     return frozenset(added), removed
