@@ -161,7 +161,7 @@ async def test_an_unavailable_key_shows_its_reason(dashboard: FwtuiApp) -> None:
         await assert_reasons(dashboard, pilot)
         assert "no run is active" in await keyed(pilot, "1", "escape", "c")
         assert "a marker needs a recording; R saves this session" in await keyed(pilot, "m")
-        assert "no run has started yet" in await keyed(pilot, "o")
+        assert "no run has started yet" in await keyed(pilot, "b")
         shown = await keyed(pilot, "ctrl+c")
         assert "ctrl+q ends the program" in shown and "Do you want to quit" not in shown
         assert isinstance(dashboard.screen, Frame)

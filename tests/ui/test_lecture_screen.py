@@ -103,7 +103,7 @@ async def test_only_the_keys_of_cards_act_on_a_card(lecture: FwtuiApp) -> None:
     async with opened(lecture) as pilot:
         shown = await at(pilot, 5, "P", "i", "4")
         assert "the marker here has no question about a run" in shown and view_of(lecture).place == "run"
-        for key in ("full_stop", "o", "b", "end"):
+        for key in ("full_stop", "b", "end"):
             assert "cue cards are presented; esc leaves them" in await at(pilot, 5, key), key
         words = await press(pilot, "question_mark")
         assert "the previous card" in words and "5 s back" not in words and "play and pause" not in words
@@ -250,7 +250,7 @@ async def test_cue_cards_are_presented_one_by_one_until_the_end(lecture: FwtuiAp
         meters, panel = (lecture.screen.query_one(name).region for name in (".meters", "RunPanel"))
         assert meters.height and panel.contains_region(meters), "it has been scrolled to again"
         index = player.index
-        for key in ("right_square_bracket", "full_stop", "greater_than_sign", "M", "home", "o"):
+        for key in ("right_square_bracket", "full_stop", "greater_than_sign", "M", "home", "b"):
             assert "cue cards are presented; esc leaves them" in await press(pilot, key)
         assert player.index == index and not player.playing and player.stops and player.speed == 1.0
         assert "4 of 9" in await press(pilot, "space") and "2 of 9" in await press(pilot, "pageup", "pageup")

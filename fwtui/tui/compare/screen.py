@@ -36,10 +36,8 @@ from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.saving import Table
 from fwtui.tui.frame.view import View
 from fwtui.tui.run.run_panel import RunPanel
-from fwtui.tui.widgets.ladder_chart import LadderChart, LadderSubject, ladder_of
 
 MAX_SESSIONS = 8  # other sessions
-AROUND_LADDER = 6  # rows above and below the ladder
 
 
 def read(name: str) -> tuple[str, Model | str]:
@@ -76,9 +74,6 @@ class CompareScreen(Frame):
     CompareScreen.-single RunPanel { display: block; }
     CompareScreen.-sampled VersusHead { margin-top: 1; }
     CompareScreen.-single #deltas { display: none; }
-    CompareScreen #recorded { display: none; height: 1fr; margin-top: 1; }
-    CompareScreen.-none #recorded { display: block; }
-    CompareScreen.-none #parts { display: none; }
     CompareScreen.-short CompareVerdict, CompareScreen.-flat CompareVerdict { margin-top: 0; }
     CompareScreen.-short #parts, CompareScreen.-flat #parts { margin-top: 0; }
     CompareScreen.-flat #body { overflow-y: auto; scrollbar-size-vertical: 1; }
@@ -112,7 +107,6 @@ class CompareScreen(Frame):
         with Vertical(id="body"):
             yield CompareTable()
             yield CompareVerdict("")
-            yield LadderChart(None, id="recorded")
             with Vertical(id="parts"):
                 with VerticalScroll(id="deltas", can_focus=False):
                     yield Deltas(None)
@@ -180,7 +174,6 @@ class CompareScreen(Frame):
         self.set_class(stalls is not None, "-sampled")
         self.query_one(VersusHead).show(stalls)
         self.query_one(VersusTable).show(stalls)
-        self._show_recorded(bool(entrants))
         self.set_class(pair is None and marked is not None, "-single")
         if pair is None and marked is not None:
             self.query_one(RunPanel).show(marked.entrant.model, marked.entrant.run, None, (), recorded=ladder_for(self))
@@ -193,15 +186,6 @@ class CompareScreen(Frame):
             row = others.get(f"run {run.id}" if run is not None else "", min(others.values()))
             table.move_cursor(row=row)
         self._visit = self.view.visits if others else self._visit
-
-    def _show_recorded(self, machine: bool) -> None:
-        """Show the recorded ladder until a run has ended here."""
-        ladder = None if machine else ladder_for(self)
-        where = ladder.device.name if ladder is not None and ladder.device is not None else "recorded"
-        found = ladder_of(ladder.runs.values(), where) if ladder is not None else None
-        self.set_class(found is not None, "-none")
-        chart = self.query_one("#recorded", LadderChart)
-        chart.show(LadderSubject(found, self.query_one("#body").size.height - AROUND_LADDER) if found is not None else None)
 
     def _advice(self, entrants: Sequence[ComparedRun], marked: CompareRow | None) -> str:
         other, pin = self.key_of("compare.open"), self.key_of("compare.baseline")

@@ -78,7 +78,6 @@ CANCEL = bound("c", "cancel", "Cancel", "cancel the run before its next step", _
 RECORD = bound("R", "record", "Save session", "save this session under a name; again: rename it", _nameless, belongs=live)
 MARK = bound("m", "mark", "Marker", "add a marker with a text to the recording", _not_recorded, belongs=live)
 PAUSE = hidden_look("p", "pause", "Pause", "freeze the view, on and off; runs continue", belongs=live, deliberate=True)
-MOTION = hidden_look("o", "motion", "Motion", "slow motion of a finished run's plan, step by step; on and off")
 CURSOR = look("x", "cursor", "Cursor", "a cursor in the chart that the arrows move; on and off", _nothing_to_point_at)
 
 # rows of one screen that texts of other screens name

@@ -321,10 +321,6 @@ class Frame(PlaceScreen):
             self.view.answered, turned = None, self.view.playback.turn(count)
         self.show_message(turned if turned is not None else bindings.is_presented(self) or "")
 
-    def action_motion(self) -> None:
-        self.view.motion = not self.view.motion
-        self.update()
-
     def action_guess(self) -> None:
         from fwtui.tui.frame.cue_card import take_guess
 

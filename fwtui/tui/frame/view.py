@@ -70,7 +70,6 @@ class View:
     baseline: int | None = None
     panel: str = ""  # the panel that fills the Explain screen; empty for all panels, if there is room
     named: str = ""  # the user's name for the session
-    motion: bool = False  # play the plan of a finished run in slow motion
     notice: LogEntry | None = None  # last message of a screen
     answered: int | None = None  # number of the marker whose answer is shown
     guesses: dict[int, float | str] = field(default_factory=dict)  # marker number -> guess: a number, or the key of a choice
@@ -267,6 +266,6 @@ class View:
         """All values on which every screen depends."""
         recorder = self.source.recorder if self.source is not None else None
         second = int(self.source.now) if self.source is not None and (recorder is not None or self.paused) else None
-        state = (self.model.index, self.paused, self.motion, self.selected, self.baseline, self.notice)
+        state = (self.model.index, self.paused, self.selected, self.baseline, self.notice)
         cards = (play.presenting, play.over, play.player.playing) if (play := self.playback) is not None else ()
         return (*state, recorder is not None, second, self.busy, cards)

@@ -14,7 +14,6 @@ from fwtui.tui.frame import bindings
 _no_course = require(attrgetter("course_open"), "the course is not open; {key[learn.course]} opens it")
 _not_begun = require(attrgetter("course_begun"), "the course is not open; {key[learn.course]} opens it")
 _no_matrix = require(attrgetter("matrix_seen"), "the matrix has no room next to the course; {key[learn.course]} shows it")
-_no_picture = require(attrgetter("course_open"), "only the course has a matrix picture; {key[learn.course]} opens it")
 
 
 def _cannot_run(screen: Any) -> str | None:
@@ -51,7 +50,6 @@ BINDINGS = (
     _changed("F", "another", "New graph", "another graph of this size", id="learn.another"),
     _changed("k", "kernel(1)", "Kernel", "the next kernel of the ladder", id="learn.kernel"),
     _changed("K", "kernel(-1)", "Previous kernel", "the previous kernel of the ladder", id="learn.kernel.before"),
-    replace(bindings.MOTION, unavailable=first_reason(_no_matrix, _no_picture)),
     bindings.CANCEL,
     replace(bindings.RECORD, show=False),
     replace(bindings.MARK, show=False),

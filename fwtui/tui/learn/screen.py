@@ -26,7 +26,6 @@ from fwtui.tui.learn.course_panel import CourseAnswer, CourseText, GuessInput, G
 from fwtui.tui.learn.distance_grid import DistanceGrid, KernelText, Legend, StepPosition, StepText, distance_text
 from fwtui.tui.learn.source_view import LEGEND, Running, SourceView
 from fwtui.tui.watch.kernel_file_picker import pick, watch
-from fwtui.tui.widgets.matrix import MatrixPicture
 
 DIGITS = "0123456789"
 
@@ -41,7 +40,6 @@ class LearnScreen(Frame):
     LearnScreen.-flat #source { border-top: none; }
     LearnScreen DistanceGrid { max-width: 100%; }
     LearnScreen KernelText { margin-top: 1; }
-    LearnScreen MatrixPicture { display: none; width: 36; height: 18; margin-top: 1; padding-left: 4; }
     LearnScreen CourseAnswer { margin-bottom: 1; }
     LearnScreen #left.-spare { max-width: 46; }
     LearnScreen.-narrow #learn { layout: vertical; }
@@ -84,7 +82,6 @@ class LearnScreen(Frame):
             with Container(id="left"):
                 yield DistanceGrid(self.stepping, self.update)
                 yield Legend(None)
-                yield MatrixPicture()
             with Container(id="right"):
                 with VerticalScroll(id="text", can_focus=False):
                     yield CourseText(None)
@@ -125,10 +122,6 @@ class LearnScreen(Frame):
         self.query_one(StepText).show(self._place)
         self.query_one(KernelText).show((self.stepping.experiment.kernel, self.key_of("help")) if lesson is None else None)
         self._follow_source()
-        moves = self.view.motion and self.matrix_seen  # the picture of an ended run has one colour unless it moves
-        cited = lesson.page.cited if lesson is not None and moves else None
-        run, t = (cited.run, cited.model.t) if cited is not None else (None, 0.0)
-        self.query_one(MatrixPicture).show(run, t, self.view.motion)
         self.query_one("#left").set_class(lesson is not None and not self.has_class("-narrow"), "-spare")
 
     def _follow_source(self) -> None:

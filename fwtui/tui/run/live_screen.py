@@ -27,7 +27,7 @@ from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import UNITS, View
 from fwtui.tui.run.machine_facts import MachineFacts
 from fwtui.tui.run.run_panel import RunPanel
-from fwtui.tui.run.session_screen import BASELINE, CURSOR, FILTER, MOTION, NEXT_RUNG, SORT, SessionScreen
+from fwtui.tui.run.session_screen import BASELINE, CURSOR, FILTER, NEXT_RUNG, SORT, SessionScreen
 from fwtui.tui.watch.kernel_file_picker import allowed, load, pick, watch
 from fwtui.tui.widgets import run_labels
 from fwtui.tui.widgets.draft import ExperimentDraft
@@ -60,7 +60,6 @@ class RunScreen(SessionScreen):
         bindings.RECORD,
         bindings.MARK,
         bindings.PAUSE,
-        MOTION,
         bound("e", "edit", "Edit", "focus the form's first field; on a narrow screen, open the form"),
         CURSOR,
         BASELINE,

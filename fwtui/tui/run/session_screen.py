@@ -57,13 +57,6 @@ GIVEAWAYS: Mapping[str, Mapping[str, tuple[str, ...] | None]] = {
 }
 
 
-_no_motion = first_reason(
-    require(attrgetter("view.run.padded"), "the plan of run {screen.view.run.id} is not available yet"),
-    require(
-        lambda screen: screen.is_mounted and screen.query_one("#picture").has_class("-pictured"),
-        "the picture of the matrix does not fit; make the terminal larger",
-    ),
-)
 _no_next_rung = first_reason(
     no_run, require(attrgetter("next_rung"), "no rung of the ladder is predicted to be faster"), cannot_run
 )
@@ -74,7 +67,6 @@ _next_rung = "run the rung that removes this run's bottleneck, on the same graph
 NEXT_RUNG = bound("n", "next_rung", "Try next", _next_rung, _no_next_rung, deliberate=True)
 SORT = hidden_look("S", "sort_runs", "Sort", "sort the table of runs by the next of " + ", ".join(ORDERS), no_run, "runs.sort")
 FILTER = hidden_look("slash", "filter_runs", "Filter", "only runs that contain a text", no_run, "runs.filter", key_display="/")
-MOTION = replace(bindings.MOTION, unavailable=first_reason(no_run, _no_motion))
 
 
 class SessionScreen(Frame):
@@ -191,7 +183,7 @@ class SessionScreen(Frame):
     def _moves(self, awaits_results: bool) -> bool:
         """True if a plan plays in slow motion: before a run progresses; in a presentation, also on cards about the matrix."""
         if not self.view.presenting:
-            return self.view.motion or awaits_results
+            return awaits_results
         over, marker = self.view.playback is not None and self.view.playback.over, self.view.marker
         return not over and marker is not None and (awaits_results or cue_of(marker[2]).panel == "matrix")
 
@@ -259,7 +251,7 @@ class SessionScreen(Frame):
 
 class ReplayScreen(SessionScreen):
     DEFAULT_CSS = "ReplayScreen LadderChart { min-height: 100%; }"  # the last run is below it
-    BINDINGS: ClassVar = [*bindings.TRANSPORT, BASELINE, CURSOR, MOTION, SORT, FILTER]
+    BINDINGS: ClassVar = [*bindings.TRANSPORT, BASELINE, CURSOR, SORT, FILTER]
 
     def show(self) -> None:
         super().show()
