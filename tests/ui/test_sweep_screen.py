@@ -112,7 +112,7 @@ async def test_a_sweep_fills_the_map_and_says_what_is_fastest(app: FwtuiApp, liv
         await pilot.click(HeatMap, offset=(8 + 2 * 10 + 4, 3))
         assert heat.cursor == (2, 2)
         shown = await go(pilot, "z", ticks=1)
-        assert "n 512" in shown and "tile        16        32" in shown
+        assert "n 512" in shown and "tile│        16        32" in shown
         assert "26.8 ms" in await go(pilot, "U", ticks=1) and "100 %" in await go(pilot, "U", ticks=1)
         await proceed(pilot, "z", *["left"] * 3, "right")
         square = heat.square

@@ -42,6 +42,7 @@ CELL, GAP = 9, 1  # cells of a square and between two of them
 MAX_CELL = 16  # maximum cells of a square under a kernel's name
 SIGN = 2  # cells of a kernel's sign and the space after it
 MAX_NAME = 34  # maximum cells of a row's name
+EDGE = "│"  # after the names, which stay where they are while the squares scroll
 MAX_SERIES = 10  # more curves would be illegible
 NAME, NUMBER, STEP = 24, 9, 11  # cells of a name, of a number, and of the speedup over the run above
 MIN = 8  # minimum cells of the scale
@@ -119,14 +120,14 @@ class HeatMap(GridCursor, TextTable):
         longest = max(len(across.name), *(len(mark) + len(one.name) for mark, one in rows))
         name, is_kernel = min(longest, MAX_NAME), across.name == "kernel"
         cell = min(max(CELL, *(len(value) + SIGN for value in across.values)), MAX_CELL) if is_kernel else CELL
-        self.add_column(Text(cut_middle(across.name, name), justify="right"), width=name)
+        self.add_column(Text(f"{cut_middle(across.name, name):>{name}}{EDGE}"), width=name + len(EDGE))
         for value in across.values:
             mark = self._sign(value if is_kernel else "")
             self.add_column(Text(" ", justify="right") + mark + cut_middle(value, cell - len(mark)), width=cell + GAP)
         best, spread = squares.best_speed, squares.speed_range
         for mark, one in rows:
             texts = [self._text(square, measure, best, spread) for square in one.squares]
-            self.add_row(mark + cut_middle(one.name, name - len(mark)), *texts)
+            self.add_row(mark + f"{cut_middle(one.name, name - len(mark)):<{name - len(mark)}}{EDGE}", *texts)
         self.move_cursor(row=row, column=column + 1)
 
     def _sign(self, kernel: str) -> Text:
