@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -25,11 +24,9 @@ LOADING_SECONDS = 30.0  # minimum limit of loading: numba may have to be read fr
 LIMITS = ProcessLimits()
 MAX_PRINTED = 10  # reported lines of a kernel's output
 MAX_BYTES = 2**24  # maximum length of a line
-STACKS = signal.SIGUSR1  # requests the stacks of its threads
-STACKS_SECONDS = 2.0
+PLACE = signal.SIGUSR1  # requests the line of the file that a hanging kernel executes
+PLACE_SECONDS = 2.0
 GRACE = 0.2  # seconds to end after its last message
-_SIMULATOR = "compiled/simulator.py"
-_FRAME = re.compile(r'^  File "([^"\n]+)", line (\d+)', re.MULTILINE)
 
 
 def run_kernel_test(
@@ -132,26 +129,11 @@ class KernelTestProcess(ModuleProcess):
                 self.last_output_time = time.monotonic()
 
     def stuck_at(self, path: str) -> str:
-        """Return the line of the file that a thread executes, from the stacks: mine.py:12; empty if no thread is in the file."""
-        end = time.monotonic() + STACKS_SECONDS
-        place = ""
-        while path and not place and time.monotonic() < end:  # between two simulated threads no line of the file runs
-            place = self._place_in(path, end)
-        return place
-
-    def _place_in(self, path: str, end: float) -> str:
-        self.stderr.clear()
-        self._process.send_signal(STACKS)
-        before = -1
-        while before < self.printed:
-            before = self.printed
-            if self.read(max(0.0, end - time.monotonic())) is None:
-                break
-            if b"Current thread" in self.stderr:  # the stacks of all threads arrive together, but after its own output
-                end = min(end, time.monotonic() + STOP_CHECK_SECONDS)
-        for stack in bytes(self.stderr).decode("utf-8", "replace").split("\n\n"):
-            frames = _FRAME.findall(stack)
-            inside = [line for file, line in frames if file == path]
-            if inside and not frames[0][0].endswith(_SIMULATOR):  # code that the file may have launched
-                return sanitise(f"{Path(path).name}:{inside[0]}")
+        """Return the line of the file that the kernel executes: mine.py:12; empty if none is found in two seconds."""
+        end, output = time.monotonic() + PLACE_SECONDS, b""
+        while path and time.monotonic() < end:  # between two simulated threads no line of the file runs
+            self._process.send_signal(PLACE)
+            output += self.read(STOP_CHECK_SECONDS) or b""
+            if (line := output.rpartition(b"\n")[0].rpartition(b"\n")[2]).isdigit():
+                return sanitise(f"{Path(path).name}:{int(line)}")
         return ""

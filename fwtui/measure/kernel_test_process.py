@@ -7,8 +7,6 @@ a crash or a hang (fwtui.live.kernel_test).
 
 from __future__ import annotations
 
-import faulthandler
-import os
 import random
 import signal
 import sys
@@ -17,6 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
+from types import FrameType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -66,6 +65,7 @@ from fwtui_kernels.own import LOOKED_AT, NoTrial, load
 from fwtui_kernels.plan import Kernel, Rect, Shape
 
 REHEARSED = "naive"  # the kernel that warms up a device
+SIMULATOR = "compiled/simulator.py"  # switches between simulated threads
 BRIEF = 5  # graphs of a brief test
 REPEATS, SIMULATED_REPEATS = 5, 3  # runs of a case; a case that is correct in the simulator runs twice
 NAN = "some distances are NaN, the result of infinity minus infinity"
@@ -325,15 +325,17 @@ def _odd(raw: np.ndarray, graph: GraphInput) -> str:
     return WRAPPED if (raw < 0).any() and graph.nonnegative else ""
 
 
-def _print_stacks(*_: object) -> None:
-    """Print the stacks of all threads: faulthandler may crash when it reads the stack of a running thread."""
-    os.write(2, b"\n")
-    faulthandler.dump_traceback()
+def _send_line(path: str, frame: FrameType | None, parent: Parent) -> None:
+    """Send the number of the line of that file that runs; nothing between two simulated threads."""
+    if frame is not None and frame.f_code.co_filename.endswith(SIMULATOR):
+        return
+    while frame is not None and frame.f_code.co_filename != path:
+        frame = frame.f_back
+    if frame is not None:
+        parent.write(b"%d\n" % frame.f_lineno)
 
 
 def _ready() -> None:
-    signal.signal(signal.SIGUSR1, _print_stacks)  # the parent requests the stacks of a hanging kernel
-    faulthandler.register(signal.SIGUSR1, all_threads=False, chain=True)  # and the stack of this thread in compiled code
     np.seterr(all="ignore")
     if len(sys.argv) > 1:
         rehearse(DeviceId.parse(sys.argv[1]))
@@ -345,6 +347,7 @@ def _answer(request: KernelTestRequest, parent: Parent) -> None:
             sys.stdout.flush()  # printed text comes first
         parent.send(message)
 
+    signal.signal(signal.SIGUSR1, lambda _, frame: _send_line(request.path, frame, parent))  # the kernel hangs
     KernelTest(request, emit).run()
     parent.send(Begun(OVER))
     if request.brief:  # the sanitizer needs a normal shutdown
