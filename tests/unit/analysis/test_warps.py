@@ -30,7 +30,6 @@ from fwtui.sessions.reader import load
 from fwtui.stream import events
 from fwtui.stream.listing import CodeLine, Instruction, Listing
 from fwtui.stream.model import Model
-from fwtui_kernels.compiled.source_lines import package_files
 
 GPU = events.Device(t=0.0, name="G", peak_bytes_per_second=4e12, multiprocessors=132, max_clock_mhz=1980.0)
 LINE = CodeLine("k60_optimized.py", 48, "    own[k] = min(own[k], via)", {"mio_throttle": 41, "selected": 3})
@@ -188,20 +187,6 @@ def test_two_runs_differ_in_the_shares_of_reasons_lines_and_instructions() -> No
     assert told == [("b.py", 8, None, 0.5), ("b.py", 7, 0.9, 0.5), ("a.py", 4, 0.1, None)]
 
     assert mix_changes({"FADD": 64, "LDS": 2}, {"FADD": 8, "LDS": 2, "SEL": 4}) == [("FADD", 8, 64), ("SEL", 4, 0)]
-
-
-@pytest.mark.parametrize(("session", "ops"), [("h200-ladder-n4096", 57), ("h200-sparse-grid", 4)])
-def test_every_recorded_sample_is_at_a_line_of_this_program_and_shares_are_whole(session: str, ops: int) -> None:
-    names = {file.name for file in package_files()}
-    runs = recorded(load(shipped_folder() / f"{session}.fwt.jsonl.gz").lines).runs.values()
-    told = [(one, run.listing(one.op)) for run in runs for one in run.warps]
-    assert len(told) == ops and all(one.unmapped == 0 and one.hot.file in names for one, _ in told)  # type: ignore[union-attr]
-    for one, listing in told:
-        if listing is not None:
-            sampled = listing.sampled
-            assert {line.file for line in sampled} <= names and all(line.text.strip() for line in sampled)
-            assert sum(line.samples for line in sampled) == one.samples
-            assert all(each.line >= 0 for each in listing.instructions if each.samples)
 
 
 def test_counted_instructions_and_measured_rates_of_all_recordings_agree_with_the_instructions_of_their_loops() -> None:

@@ -1,7 +1,6 @@
 """Graph files of every format: read as SciPy reads them, and details that no round trip shows."""
 
 import gzip
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from test_graph_writers import of
 from fwtui.common.errors import Refused
 from fwtui.graphs import formats, graph_file, library_objects
 from fwtui.graphs.adjacency import Adjacency, ArcCollector, Arcs, LazyGraph
-from fwtui.graphs.formats import npz, read_help, suffix_of, written_help
+from fwtui.graphs.formats import npz
 from fwtui.graphs.graph_limits import GraphLimits
 from fwtui.graphs.graph_loader import load, load_lazily, read
 from fwtui.graphs.writers import write
@@ -191,20 +190,6 @@ def test_far_numbers_are_merged_too() -> None:
 
 NONE = NO_EDGE["int32"]
 INF = np.inf
-
-
-def test_a_report_names_all_that_is_read_and_written() -> None:
-    assert read_help() == (
-        "DIMACS .gr, Matrix Market .mtx, edge list .txt .edges .el .snap .csv .tsv, NumPy .npy, int32 edges .bin .in, "
-        "NumPy .npz, Parquet .parquet, GraphML .graphml; also with .gz, .bz2 or .xz"
-    )
-    assert written_help() == (
-        "ends in .gr (DIMACS), .mtx (Matrix Market), .txt (edge list), .edges (edge list), .el (edge list), .snap (edge list), "
-        ".csv (edge list), .tsv (edge list), .npy (NumPy), .bin (int32 edges), .in (int32 edges), "
-        ".npz (NumPy: weights, no_edge) or .dot (Graphviz)"
-    )
-    with pytest.raises(Refused, match=re.escape("(each also with .gz, .bz2, .xz); rename or convert it")):
-        suffix_of("g.xyz")
 
 
 @pytest.mark.parametrize(

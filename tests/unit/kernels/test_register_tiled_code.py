@@ -15,8 +15,6 @@ HARNESS = """
 import importlib
 from in_simulator import mutant
 from in_simulator import tell
-from fwtui_kernels.parts import products
-from fwtui_kernels.parts.tuning import Product, Tuning, tuning_of
 from rungs_in_simulator import verdicts
 
 def replaced(edits):
@@ -31,9 +29,6 @@ def replaced(edits):
 
 def changed(case):
     replaced(case.pop("edits", []))
-    cuts = case.pop("cuts", None)
-    # as they are, unless something else is tried
-    products.tuning_of = (lambda shape: Tuning(*(Product(*cut) for cut in cuts))) if cuts else tuning_of
     return verdicts({"options": {"form": case.pop("form")}, **case})
 
 tell(changed)
@@ -61,18 +56,6 @@ def test_all_forms_in_larger_tiles_and_with_negative_weights() -> None:
         for dtype in ("float32", "int32", "float64")
     ]
     assert simulated(cases) == [[True]] * len(cases)
-
-
-@pytest.mark.slow
-def test_warps_and_blocks_of_other_shapes() -> None:
-    """Tile 32 has enough threads for whole warps, and blocks smaller than a tile."""
-    cuts = {
-        "int32": ((32, 16, 4, 4, 16), (32, 32, 8, 8, 8), (32, 32, 4, 4, 16)),
-        "int16": ((32, 32, 4, 4, 16), (32, 16, 8, 4, 8), (16, 16, 4, 4, 8)),
-        "float32": ((32, 32, 4, 4, 8), (16, 32, 4, 4, 8), (16, 16, 8, 4, 8)),
-    }
-    base = {"kernel": "look-ahead", "n": 70, "tile": 32, "form": AUTO}
-    assert simulated([{**base, "dtype": dtype, "cuts": three} for dtype, three in cuts.items()]) == [[True]] * 3
 
 
 def test_float32_by_its_bits_is_wrong_for_negative_weights() -> None:

@@ -11,7 +11,7 @@ from processes import ROOT
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import changed
 from fwtui.experiment.generate import generate
-from fwtui.learn.kernel_source import innermost, source
+from fwtui.learn.kernel_source import source
 from fwtui.learn.stepping import (
     FIRST,
     MAX_WEIGHT,
@@ -197,24 +197,3 @@ def test_a_row_is_sent_in_a_moment_of_its_own(kernel: str, link: str) -> None:
     assert any(link in line for line in code.lines)
     s.choose(kernel="naive")
     assert s.trace.shape.ranks == 1 and not s.experiment.devices
-
-
-def test_the_lines_that_relax_are_marked_and_functions_stand_where_they_first_run() -> None:
-    def marked(kernel: str, op: str) -> list[str]:
-        parts = [part for part in source(kernel) if op in part.ops]
-        return [part.lines[number - part.first].strip() for part in parts for number in sorted(part.relaxing)]
-
-    assert len(marked("naive", "relax")) == 1 and marked("naive", "relax")[0].startswith("distance[i, j] = min(")
-    assert marked("serial", "relax") == ["if via < distance[i, j]:", "distance[i, j] = via"]
-    pivot = marked("tiled-cpu", "pivot")
-    assert [line for line in pivot if not line.startswith("relax")] == ["row[j] = via if via < row[j] else row[j]"]
-    names = [part.name for v in (0, 1) if (part := innermost(source("tiled-cpu", options={"vector": v}), "rest")) is not None]
-    assert names == ["relax_row_scalar", "relax"], "numba drops the branch that does not run"
-    assert "solve_scalar" not in [part.name for part in source("tiled-cpu")]
-    assert marked("katz-kider", "pivot")[-2:] == ["if via < own[r, x]:", "own[r, x] = via"], "in what it calls"
-    assert not source("scipy")[0].relaxing, "compiled elsewhere"
-    parts = source("katz-kider")
-    ends = [max(place for place, part in enumerate(parts) if op in part.own) for op in ("pivot", "panels", "rest")]
-    assert ends == sorted(ends) and not ends[0]
-    assert all("pivot" in part.ops for part in parts[: ends[1]])
-    assert {part.file for part in parts} == {"fwtui_kernels/parts/blocked_tiles.py", "fwtui_kernels/k45_katz_kider.py"}
