@@ -76,4 +76,4 @@ def test_compiled_code_is_launched_without_numba(tmp_path: Path) -> None:
     assert not brought and len(launched) > 200
     names = {str(name) for _, name, *_ in launched}
     before, after = "survey_matrix survey_arcs outward inward relax_arcs rows_of enter clear lower lower_pairs", "look leave"
-    assert names >= {*before.split(), "pivot", "panels", "rest", *after.split(), "trace", "follow", "spread", "settle", "unfound"}
+    assert names >= {*before.split(), "pivot", "panels", "rest", *after.split(), "start", "turn", "lowest", "count", "unfound"}
