@@ -93,7 +93,6 @@ class QuantitiesScreen(Dialog):
         self.dismiss(",".join(self.query_one(Choices).selected))
 
 
-_all_of_it = require(lambda screen: not screen.all_shown, "the whole session is visible")
 _one_gpu = require(attrgetter("several"), "this session has telemetry of one GPU at most")
 _all_open = require(lambda screen: not screen.is_mounted or screen.closed, "all tracks are open")
 
@@ -118,7 +117,6 @@ class TelemetryScreen(Frame):
         look("H", "gpu", "GPU", "show one GPU, the next one, or all GPUs", _one_gpu, "telemetry.gpu"),
         look("plus,equals_sign", "zoom(1)", "Zoom in", "show a shorter time span", id="telemetry.nearer", key_display="+"),
         hidden_look("minus", "zoom(-1)", "Zoom out", "show a longer time span", id="telemetry.wider", key_display="-"),
-        hidden_look("0", "whole", "All", "the whole session", _all_of_it, "telemetry.all"),
         *bindings.SHARED,
     ]
 
@@ -138,11 +136,6 @@ class TelemetryScreen(Frame):
 
     def state(self) -> object:
         return (self._names, self._span, self._held, self.gpu, self._first, self.closed)
-
-    @property
-    def all_shown(self) -> bool:
-        """Return True if the whole session is visible."""
-        return self._span is None and self._held is None
 
     @property
     def several(self) -> tuple[DeviceId, ...]:
@@ -220,11 +213,6 @@ class TelemetryScreen(Frame):
         self._span = steps[place] if place < len(steps) else None
         if at is not None and self._span is not None:  # the cursor stays visible
             self._held = min(max(at + self._span / 2, self._span), max(self.model.t, self._span))
-        self.update()
-
-    def action_whole(self) -> None:
-        self._span = self._held = None
-        self.query_one(TrackChart).release()
         self.update()
 
     def action_tracks(self) -> None:
