@@ -73,13 +73,13 @@ class Worker:
                     "" if isinstance(request, requests.ProbeRequest) else describe_user_error(error, request.experiment.kernel)
                 )
                 if complaint and code == "error":  # a user's mistake, which does not damage this process
-                    self.emit(requests.last_word(request, self.now(), "failed", complaint))
+                    self.emit(requests.last_word(request, self.now(), complaint))
                     continue
                 run = request.run if isinstance(request, requests.RunRequest) else None
                 where = traceback_end()
                 self.emit(events.Fault(t=self.now(), source="worker", code=code, run=run, message=sentence, stderr=where))
                 if self.ends_at_once or not process_lost:
-                    self.emit(requests.last_word(request, self.now(), "failed", sentence))
+                    self.emit(requests.last_word(request, self.now(), sentence))
                 if process_lost:
                     self._leave()
 
@@ -97,7 +97,7 @@ class Worker:
             parts = (events.PhaseName("all", "all rounds"),)
             facts = {"title": experiment.kernel, "backend": "cuda", "gpu": experiment.runs_on.index, "phases": parts}
             self.emit(events.RunStarted(t=self.now(), run=request.run, experiment=experiment.without_path, **facts))
-            self.emit(requests.last_word(request, self.now(), "failed", str(refusal)))
+            self.emit(requests.last_word(request, self.now(), str(refusal)))
             return
         engine = self._engine(experiment.runs_on)
         context = RunContext(request.run, experiment, kernel, engine, partial(self._check, request.run), self.emit, self.now)

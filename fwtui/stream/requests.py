@@ -57,11 +57,11 @@ Work = RunRequest | ProbeRequest
 Request = Work | CancelRequest
 
 
-def last_word(request: Work, t: float, outcome: str, why: str) -> Event:
-    """The last event of a request that was not completed."""
+def last_word(request: Work, t: float, why: str) -> Event:
+    """Return the last event of a request that failed."""
     match request:
         case RunRequest(run=run):
-            return RunDone(t=t, run=run, outcome=outcome, message=why)
+            return RunDone(t=t, run=run, outcome="failed", message=why)
         case ProbeRequest(backend=backend, gpu=gpu):
             return Limits(t=t, backend=backend, gpu=gpu, complete=True, note=why)
 
