@@ -65,7 +65,6 @@ from fwtui_kernels.own import LOOKED_AT, NoTrial, load
 from fwtui_kernels.plan import Kernel, Rect, Shape
 
 REHEARSED = "naive"  # the kernel that warms up a device
-SIMULATOR = "compiled/simulator.py"  # switches between simulated threads
 BRIEF = 5  # graphs of a brief test
 REPEATS, SIMULATED_REPEATS = 5, 3  # runs of a case; a case that is correct in the simulator runs twice
 NAN = "some distances are NaN, the result of infinity minus infinity"
@@ -327,8 +326,6 @@ def _odd(raw: np.ndarray, graph: GraphInput) -> str:
 
 def _send_line(path: str, frame: FrameType | None, parent: Parent) -> None:
     """Send the number of the line of that file that runs; nothing between two simulated threads."""
-    if frame is not None and frame.f_code.co_filename.endswith(SIMULATOR):
-        return
     while frame is not None and frame.f_code.co_filename != path:
         frame = frame.f_back
     if frame is not None:
