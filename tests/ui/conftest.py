@@ -116,12 +116,6 @@ def _own_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def no_colours(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set NO_COLOR for applications that are created later."""
-    monkeypatch.setenv("NO_COLOR", "1")
-
-
-@pytest.fixture
 def live() -> FakeLive:
     return FakeLive()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import scenes
-from apps import Replay, own_classes, replay_at_end, screen_of, view_of
+from apps import own_classes, replay_at_end, screen_of, view_of
 from builders import write_session
 from fake_live import FakeLive
 from pressing import NARROW, go, keyed, opened, press, proceed, until
@@ -170,15 +170,6 @@ async def test_an_unavailable_key_shows_its_reason(dashboard: FwtuiApp) -> None:
         assert words and not any(said.endswith(": ") for said in words)
         assert any(said.startswith("Help: ") for said in words)
         assert "the matrix has no room next to the course; t shows it" in await keyed(pilot, "6", "t", "full_stop")
-
-
-async def test_a_replay_reports_its_end_only_at_the_end(replay_of: Replay) -> None:
-    async with replay_of(scenes.gpu_session()).run_test(size=(80, 24)) as pilot:
-        assert "no run begins after this" in await keyed(pilot, "right_square_bracket")
-        assert "this is the end" in await keyed(pilot, "full_stop")
-        there = await keyed(pilot, "left_square_bracket")
-        assert "no run begins" not in there and "this is the end" not in there
-        assert "0.25x is the slowest speed" in await keyed(pilot, *["less_than_sign"] * 3)
 
 
 async def test_the_footer_shows_the_active_keys_also_in_an_input_field(dashboard: FwtuiApp, live: FakeLive) -> None:

@@ -29,7 +29,6 @@ from fwtui.tui.frame.cue_card import CueCard
 from fwtui.tui.frame.loaded_recording import Recording
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.textual_internals import strips
-from fwtui.tui.widgets.matrix import MatrixPicture
 from fwtui.tui.widgets.run_table import TextTable
 
 PANELS = [panel for panel in ALL_PANELS if panel != SOURCE]  # beside the card
@@ -180,22 +179,6 @@ async def test_a_card_shows_the_source_and_what_changed_in_it() -> None:
             assert "mine.py + new and - gone since run 3" in text and "30 + product(d, other, p, p)" in text
 
 
-async def test_a_card_reports_a_source_that_was_not_recorded(replay_of: Replay) -> None:
-    app = replay_of([*scenes.gpu_session(), events.Marker(t=60.0, text="@source 3-4 Look.")])
-    async with opened(app) as pilot:
-        number = playback_of(app).player.count(events.Marker)[1]
-        assert "has no source up to this moment; `fwtui run --record-source` records only your kernels" in await at(pilot, number)
-
-
-async def test_a_question_before_the_first_run_has_no_answer(replay_of: Replay) -> None:
-    told = [scenes.header(), scenes.NO_GPU, events.Marker(t=0.1, text="@phases ?phase"), events.Marker(t=0.2, text="?speedup")]
-    app = replay_of([*told, *scenes.run(1, 0.3, Experiment(kernel="tiled-cpu", n=64))])
-    async with opened(app) as pilot:
-        assert "No run has begun" in await at(pilot, 1, "exclamation_mark")
-        lines = app.screen.query_one(CueCard).lines
-        assert "no run has started at this position" in lines[-1].plain
-
-
 def test_a_lecture_waits_at_an_initial_marker(tmp_path: Path) -> None:
     for text, waits in (("@runs Look.", True), ("just words", False)):
         told = [scenes.header(), events.Marker(t=1.0, text=text), events.Notice(t=2.0, text="later")]
@@ -300,28 +283,6 @@ async def test_the_marked_row_of_a_table_is_legible_in_each_theme(dashboard: Fwt
                     assert legible(marked), (name, focused)
                 else:  # the colours of a terminal, such as its default for text and ground, which are swapped
                     assert marked.style.reverse, (name, focused)
-
-
-@pytest.mark.slow
-async def test_only_the_matrix_moves_and_only_on_its_cards(lecture: FwtuiApp) -> None:
-    async with opened(lecture, size=NARROW) as pilot:
-        await at(pilot, 2, "P")
-        matrix = lecture.screen.query_one(MatrixPicture)
-        assert not matrix.moves
-        await at(pilot, 4)
-        text = await press(pilot, "space")
-        assert matrix.moves and "slow motion" in text and shades(lecture, "pointed") == {"MatrixPicture"}
-        await press(pilot, "space")
-        assert not matrix.moves
-        await at(pilot, 5)
-        await pilot.resize_terminal(60, 16)
-        text = await press(pilot, "left", "right")
-        assert "First the pivot tile, then the panels in its row and column, then the remainder." in text
-        assert "slow motion" in text and "■ written" in text and not shades(lecture, "dimmed")
-        text = await press(pilot, *["space"] * 4)
-        assert "Which phase takes longest?" in text and "= remainder: 92.7 % of the time" in text and "30.1 ms" in text
-        await press(pilot, *["space"] * 5)
-        assert next(row.strip() for row in screen_text(lecture).splitlines() if row.strip()) == "End of the lecture"
 
 
 @pytest.mark.slow

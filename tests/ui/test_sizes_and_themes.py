@@ -1,17 +1,11 @@
-"""Terminal sizes down to 1 x 1, and screens without colour."""
+"""Terminal sizes down to 1 x 1."""
 
-import scenes
-from apps import dashboard_of, replay_at_end
-from fake_live import FakeLive
-from pressing import go, keyed, opened, press, proceed, settled
+from apps import replay_at_end
+from pressing import keyed, opened, press, proceed, settled
 
-from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.library import resolve
-from fwtui.stream import events
-from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame.places import MIN
-from fwtui.tui.textual_internals import strips
 
 SIZES = [(59, 40), (120, 15), (1, 1), (200, 1), (120, 40)]
 
@@ -36,26 +30,6 @@ async def test_the_dashboard_survives_every_size_and_recovers(dashboard: FwtuiAp
                 await pilot.pause()
             await press(pilot, "escape")
         assert dashboard.return_code in (0, None)
-
-
-async def test_every_state_is_visible_without_colour(no_colours: None) -> None:
-    live = FakeLive(scenes.GPU)
-    app = dashboard_of(live, Experiment(kernel="katz-kider", n=1024), found=Hardware())
-    async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.press("r")
-        app.tick()
-        live.emit(events.Fault(t=live.now, source="sampler", code="died", message="the telemetry process died"))
-        shown = await go(pilot)
-        colours = {
-            colour.triplet
-            for strip in strips(app.screen)
-            for segment in strip.apply_filter(app._filters[0], app.screen.background_colors[1])
-            if segment.style is not None
-            for colour in (segment.style.color, segment.style.bgcolor)
-            if colour is not None and colour.triplet is not None
-        }
-    assert "✓ verified" in shown and "✗ the telemetry process died" in shown and "━" in shown
-    assert colours and all(red == green == blue for red, green, blue in colours)
 
 
 async def test_the_smallest_terminal_shows_the_hotspot_and_complete_reasons() -> None:
