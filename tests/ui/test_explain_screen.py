@@ -126,7 +126,7 @@ async def test_a_sampled_run_shows_its_hotspot_and_the_changes_from_its_baseline
         assert "1 of 4 instructions" not in text
 
 
-async def test_other_runs_are_explained_and_sliders_change_the_estimate(replay_of: Replay) -> None:
+async def test_other_runs_are_explained(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with opened(app) as pilot:
         assert "run 3  Katz-Kider" in await shown(pilot, "4")
