@@ -236,17 +236,7 @@ def _read(path: Path, origin: str, size: int) -> LibraryEntry:
     except Refused as refusal:
         return LibraryEntry(path, origin, size, str(refusal).removeprefix(f"{sanitise(str(path))} "))
     values = {field.name: getattr(summary, field.name) for field in fields(summary)}
-    return LibraryEntry(path, origin, size, _problem(summary.condition), **values)
-
-
-def _problem(condition: Condition) -> str:
-    if condition.cut:
-        return "cut off at the limit"
-    if condition.damaged:
-        return f"{units.counted(condition.damaged, 'damaged line')} skipped"
-    if not condition.closed:
-        return "incomplete"
-    return f"{units.counted(condition.dropped, 'event')} dropped" if condition.dropped else ""
+    return LibraryEntry(path, origin, size, ", ".join(summary.condition.faults), **values)
 
 
 def some(names: Sequence[str], most: int = _MAX_NAMED) -> str:

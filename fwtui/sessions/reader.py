@@ -106,6 +106,16 @@ class Condition:
         return self.closed and not self.dropped
 
     @property
+    def faults(self) -> tuple[str, ...]:
+        """The faults in a few words each; empty for a complete session."""
+        found = [f"{units.counted(self.damaged, 'damaged line')} skipped"] if self.damaged else []
+        if self.cut:
+            found.append("cut off at the limit")
+        elif not self.closed and not self.damaged:
+            found.append("incomplete")
+        return (*found, f"{units.counted(self.dropped, 'event')} dropped") if self.dropped else tuple(found)
+
+    @property
     def missing(self) -> str:
         """List the faults of a session that was read to its end; empty if it is complete."""
         faults = []

@@ -225,4 +225,4 @@ def test_incomplete_and_damaged_files_are_marked(tmp_path: Path) -> None:
     path.write_bytes(b"".join(told))
     out = tmp_path / "damaged.txt"
     render(path, None, SIZE, out)
-    assert "! damaged: 1 line" in out.read_text()
+    assert "! 1 damaged line skipped" in out.read_text()

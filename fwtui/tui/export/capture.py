@@ -98,7 +98,7 @@ def capture(
             dark=screens.dark,
             title=session.header.title or recording.name,
             origin=recording.origin.removeprefix(f"{session.header.title} · "),
-            problems=recording.problems,
+            problems=session.faults,
             inks=screens.inks,
             rows=screens.rows,
             frames=[

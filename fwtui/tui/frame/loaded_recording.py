@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from textual.message import Message
 
-from fwtui.common import units
 from fwtui.common.text import sanitise
 from fwtui.learn.questions import cue_of
 from fwtui.sessions.folders import stem
@@ -74,19 +73,6 @@ class Recording:
         header = self.session.header
         title = f"{header.title} · " if header.title else ""
         return f"{title}{recorded_on(header, gpu)}"
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """Faults of the session file, such as damaged lines."""
-        session = self.session
-        found = [f"damaged: {units.counted(session.damaged, 'line')}"] if session.damaged else []
-        if session.cut:
-            found.append("cut off at the limit")
-        elif not session.closed and not session.damaged:
-            found.append("incomplete")
-        if session.dropped:
-            found.append(f"{units.counted(session.dropped, 'event')} dropped")
-        return tuple(found)
 
 
 class Marks:

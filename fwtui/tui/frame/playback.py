@@ -62,7 +62,7 @@ class Playback:
         if self.model.index != p.index:
             seconds = p.due(self.model.index - 1) if self.model.index else 0.0
         played = (seconds, p.duration, p.playing, p.speed)
-        return Position(*played, r.name, r.origin, r.problems, p.max_gap, p.stops, r.marks.bands(p))
+        return Position(*played, r.name, r.origin, r.session.faults, p.max_gap, p.stops, r.marks.bands(p))
 
     def tick(self, now: float) -> None:
         """Advance the player to `now` on a monotonic clock, in seconds; called about ten times a second."""
