@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 import scenes
-from apps import Compare, Replay, replay_at_end, screen_of
+from apps import Compare, replay_at_end, screen_of
 from builders import model_of, run_started
 from fake_live import FakeLive
 from msgspec.structs import replace
-from pressing import NARROW, SIZES, WIDE, go, keyed, opened, press, proceed
+from pressing import NARROW, SIZES, go, keyed, opened, press, proceed
 from recorded_sessions import OTHER, SESSION, medians, milliseconds
 from textual.pilot import Pilot
 from textual.widgets import Digits, Input, OptionList
@@ -118,17 +118,6 @@ async def test_several_devices_are_compared_with_one_of_their_number_type() -> N
         assert "3.47x" in rows["run 10"], "16 bit on four GPUs against 16 bit on one"
         shown = await go(pilot, "1")
         assert "devices" in shown and "131072" in shown
-
-
-async def test_compare_opens_on_a_run_that_has_a_comparison(replay_of: Replay) -> None:
-    told = [scenes.header(), scenes.GPU]
-    for n, size in ((1, 512), (2, 512), (3, 1024)):
-        told += scenes.run(n, 20.0 * n, scenes.experiment("naive", size))
-    async with replay_of(told).run_test(size=WIDE) as pilot:
-        assert "run 2 against run 1" in await go(pilot, "3"), "and not on run 3, the newest, with which nothing can be compared"
-        await press(pilot, "down")
-        assert "run 2 against run 1" not in await go(pilot, "question_mark", "escape"), "where it was put it stays"
-        assert "run 2 against run 1" in await go(pilot, "1", "3"), "again when one comes back"
 
 
 async def test_before_two_runs_compare_explains_what_to_do(dashboard: FwtuiApp, live: FakeLive) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 import scenes
-from apps import Compare, Replay, replay_at_end, view_of
+from apps import Compare, replay_at_end, view_of
 from builders import write_session
 from fake_live import FakeLive
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.learn.course import load_course
 from fwtui.sessions.folders import own_folder, shipped_folder
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.compare.ladder_screen import LadderScreen, experiment_here, offers_here
+from fwtui.tui.compare.ladder_screen import experiment_here, offers_here
 from fwtui.tui.frame import ladder_data
 from fwtui.tui.frame.ladder_data import gather, recorded
 from fwtui.tui.learn.screen import LearnScreen
@@ -125,17 +125,6 @@ async def test_without_a_course_the_first_screen_names_the_keys(dashboard: Fwtui
         shown = await go(pilot)
         assert "r         run the experiment" in shown and "?         every key, and the glossary" in shown
         assert "a ladder needs verified runs" in await go(pilot, "3", "C")
-
-
-async def test_a_replay_has_a_ladder_of_its_runs_and_shows_the_chosen_one(replay_of: Replay) -> None:
-    async with replay_of(scenes.gpu_session()).run_test(size=(80, 24)) as pilot:
-        shown = await keyed(pilot, "3", "C")
-        assert "n = 4,096 · this recording" in shown and "Enter show run 1" in shown and "run it here" not in shown
-        assert "RUN 2" in await keyed(pilot, "up", "enter")
-        assert not isinstance(pilot.app.screen, LadderScreen)
-    one = [scenes.header(), scenes.GPU, *scenes.run(1, 1.0, scenes.experiment("naive"))]
-    async with replay_of(one).run_test(size=(80, 24)) as pilot:
-        assert "a ladder needs verified runs" in await keyed(pilot, "3", "C")
 
 
 async def test_the_recording_of_a_ladder_ends_on_it() -> None:
