@@ -67,7 +67,6 @@ BUSY = {
     ),
     "ranks": Busy(("run", "-k", "distributed-cpu", "-n", "600", *LONG, *RANKS), _shares, signal.SIGTERM, SHORT),
     "solve": Busy(("solve", "g.npy", "-o", "out.csv", "--force"), writes("out.csv"), signal.SIGQUIT),
-    "solve ranks": Busy(("solve", "g.npy", *RANKS, "-o", "out.csv", "--force"), _shares, signal.SIGKILL),
     "graph": Busy(("graph", "-n", "4000", "-o", "out.gr"), writes("out.gr"), signal.SIGINT, ("-n", "40")),
     "sweep": Busy(("sweep", "-k", "serial", "-n", "900,1000"), runs("fwtui.measure.worker"), signal.SIGINT, ("-n", "16,32")),
     "watch": Busy(("watch", "mine.py", "--trust"), runs("fwtui.measure.kernel_test_process"), signal.SIGTERM, ("--once",)),
@@ -75,7 +74,7 @@ BUSY = {
     "replay": Busy(("replay", "h200-n4096"), says(b"playing"), signal.SIGHUP, b"q"),
     "serve": Busy(("serve", "--port", "8731"), says(b"http"), signal.SIGTERM, b"\x03", 130),
 }
-QUICK = ("run", "solve", "solve ranks")  # each in another way; the others with -m slow
+QUICK = ("run", "solve")  # each in another way; the others with -m slow
 
 
 def cases() -> Iterator[object]:
