@@ -22,7 +22,8 @@ from fwtui_kernels.parts.tuning import STAGES, Product, tuning_of
 from fwtui_kernels.plan import NO_EDGE, Program, Shape, Target
 from fwtui_kernels.programs.cuda_program import Op
 
-LAUNCH = 10**8  # launch overhead in relaxations, if most multiprocessors are idle
+# of an H200: launch overhead if most multiprocessors are idle, and the time to move a byte, both in relaxations
+LAUNCH, PER_BYTE = 16 * 10**7, 3
 INDICES = "array(int32, 2d, C)"
 THREADS = 128  # threads that assemble a row
 
@@ -314,7 +315,7 @@ KERNEL = elimination.rung(
     id="sparse",
     title="Sparse",
     build=build,
-    ordered=partial(ordered, launch=LAUNCH, eliminated=elimination.in_rounds),
+    ordered=partial(ordered, launch=LAUNCH, eliminated=elimination.in_rounds, per_byte=PER_BYTE),
     summary="For graphs with small separators: the register-tiled product up the elimination tree and once down, level by level.",
     lesson=(
         "The plan is that of the sparse CPU rung: eliminate up the tree, then sweep down once. A GPU also needs enough "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ MAX_DEGREE = 64  # distinct arcs from a vertex, on average; graphs with more hav
 MAX_SUPERNODES = 4096
 CELLS = 1 << 24  # cells of a matrix that are searched for arcs at a time
 LEAVES = (1, 2, 4)  # maximum tiles of a leaf, each of them tested
-SMALL = 4  # a separator of up to a tile / SMALL joins the one above it
+SMALL = (4, 2)  # a separator of up to a tile / SMALL joins the one above it; each tested
 MIN_GAIN = 1.5  # the dense plan must be estimated to take this much longer, because small products run at a lower rate
 
 
@@ -40,10 +41,13 @@ class Factor(NamedTuple):
     arcs: Arcs
 
 
-def ordered(shape: Shape, graph: Any, launch: int, eliminated: Callable[..., Iterator[Work]], cores: int = 1) -> Shape:
+def ordered(
+    shape: Shape, graph: Any, launch: int, eliminated: Callable[..., Iterator[Work]], cores: int = 1, per_byte: int = 0
+) -> Shape:
     """Return the shape with the fastest elimination order, or unchanged if the dense plan is estimated to be faster.
 
-    `graph` is the matrix, or the sources, targets and weights of the arcs. `launch` is the launch overhead in relaxations.
+    `graph` is the matrix, or the sources, targets and weights of the arcs. `launch` is the launch overhead in relaxations, and
+    `per_byte` the relaxations in the time to move a byte between memory and device.
     """
     sources, targets, weights = arcs_of(graph) if isinstance(graph, np.ndarray) else graph
     cells = (sources.astype(np.int64) * shape.n + targets)[(sources != targets) | (weights < 0)]
@@ -58,14 +62,17 @@ def ordered(shape: Shape, graph: Any, launch: int, eliminated: Callable[..., Ite
     arcs = Arcs(*(part[there] for part in (np.repeat(np.arange(shape.n), np.diff(begins)), others, near.there)))
     best, least = shape, (-(-shape.n // shape.tile) * launch * 3 + shape.n**3) / MIN_GAIN
     dissection = dissect(begins, others, shape.tile)
-    for leaf in LEAVES:
-        vertices, firsts, parents = merged(dissection, leaf * shape.tile, shape.tile // SMALL)
+    for leaf, small in product(LEAVES, SMALL):
+        vertices, firsts, parents = merged(dissection, leaf * shape.tile, shape.tile // small)
         if len(parents) > MAX_SUPERNODES:
             continue
         touched, starts = trees.touched(begins, others, vertices, inverse(vertices), firsts, parents)
         nodes = tuple(map(Supernode, np.diff(firsts).tolist(), parents.tolist(), np.diff(starts).tolist()))
         candidate = replace(shape, order=EliminationOrder(nodes, directed, Factor(vertices, starts, touched, arcs)))
-        cost = sum(max(step.cost.relaxations, step.longest_task * cores) + launch for step in work(candidate, eliminated))
+        cost = sum(
+            max(step.cost.relaxations, step.longest_task * cores, step.cost.device_bytes * per_byte) + launch
+            for step in work(candidate, eliminated)
+        )
         if cost < least:
             best, least = candidate, cost
     return best
