@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from scipy.sparse import csgraph as scipys
@@ -15,6 +15,32 @@ from fwtui.solver.solve import solve_exactly
 _NEAR_0 = 1e-8  # up to it SciPy reads a weight of a dense array as 0, which is no edge, if it counts edges
 
 
+@overload
+def shortest_path(
+    csgraph: Any,
+    method: str = "auto",
+    directed: bool = True,
+    return_predecessors: Literal[False] = False,
+    unweighted: bool = False,
+    overwrite: bool = False,
+    indices: Any = None,
+) -> np.ndarray: ...
+
+
+@overload
+def shortest_path(
+    csgraph: Any,
+    method: str = "auto",
+    directed: bool = True,
+    *,
+    return_predecessors: Literal[True],
+    unweighted: bool = False,
+    overwrite: bool = False,
+    indices: Any = None,
+) -> tuple[np.ndarray, np.ndarray]: ...
+
+
+@overload
 def shortest_path(
     csgraph: Any,
     method: str = "auto",
@@ -23,7 +49,18 @@ def shortest_path(
     unweighted: bool = False,
     overwrite: bool = False,
     indices: Any = None,
-) -> Any:
+) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
+
+
+def shortest_path(
+    csgraph: Any,
+    method: str = "auto",
+    directed: bool = True,
+    return_predecessors: bool = False,
+    unweighted: bool = False,
+    overwrite: bool = False,
+    indices: Any = None,
+) -> np.ndarray | tuple[np.ndarray, np.ndarray | None]:
     """Return the result of scipy.sparse.csgraph.shortest_path: same arguments, conventions, data types and errors.
 
     The methods "auto" and "FW" run the kernels of `solve` if these round no sum. Distances then equal SciPy's to the last digit;
