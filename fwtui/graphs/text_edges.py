@@ -26,6 +26,8 @@ def read_edges(source: GraphFile, head: Head, chunks: Iterable[tuple[int, bytes]
     edges = mirrored = 0
     for line, chunk in chunks:
         rows = head.form.rows(chunk, line, source)
+        if not len(rows.weights):
+            continue  # blank lines and comments
         edges += len(rows.weights)
         if rows.sources:
             if names is None:

@@ -167,7 +167,8 @@ FOUND = [  # what is searched, the beginning of the first command that is found,
     ("memory ceiling", "Explain: shared-memory ceiling", "explain"),
     ("supernode", "Glossary: separator, supernode", "telemetry"),
 ]
-EXPLAINED = [(words, "Go to Explain", "explain") for words in ("roofline", "occupancy", "warp stall", "hotspot")]
+PANELS = {"roofline": "Roofline: ", "occupancy": "Occupancy: ", "warp stall": "Warps, ", "hotspot": "Warps, "}
+EXPLAINED = [(words, panel, "explain") for words, panel in PANELS.items()]
 
 
 @pytest.mark.parametrize("searched", [FOUND, pytest.param(EXPLAINED, marks=pytest.mark.slow)], ids=len)

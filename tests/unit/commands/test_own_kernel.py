@@ -99,8 +99,9 @@ def test_a_kernel_is_judged_once(
         assert right.returncode == 0, right.stdout + right.stderr
         lines = right.stdout.splitlines()
         ended = lines.index("RIGHT: right in all 15 cases, up to n = 11")
-        assert lines[0] == "mine.py, save 1" and lines[ended + 1 : ended + 3] == ["", "+ prompt 1 is done"]
-        assert lines[ended + 3].startswith("prompt 2 of 5: Let one block of threads update one tile")
+        done = lines.index("+ prompt 1 is done", ended)  # a compiler for GPUs adds the instructions of the kernel before it
+        assert lines[0] == "mine.py, save 1" and lines[done - 1] == ""
+        assert lines[done + 1].startswith("prompt 2 of 5: Let one block of threads update one tile")
         (plan,) = (
             at for at, text in enumerate(lines) if text.startswith("+ the plan does every relaxation once, and its launches")
         )

@@ -191,6 +191,7 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
     "csv": [
         ("", "no edges; put source,target,weight"),
         ("source,target,weight\n", "column titles and no edges; add"),
+        (",", "has no edges; add"),
         ("a\n", "line 1 has 1 column without titles; keep"),
         (
             "a,b,1,2\n",
