@@ -71,7 +71,7 @@ def rows_of_runs(model: Model, table: str) -> list[Row]:
 
 
 def human_rows(model: Model) -> list[Row]:
-    """Return the runs under the columns of `fwtui run --table`."""
+    """Return the runs under the columns of `fwtui run`."""
     return [dict(zip(head(PRINTED, "±"), printed(model, run), strict=True)) for run in model.runs.values()]
 
 
