@@ -18,7 +18,7 @@ from fwtui.stream.codec import Unknown
 from fwtui.stream.quantity import GPM
 from fwtui.stream.run import Evidence, Run, first_runs, started
 
-WHOLE_RUNS = 1000  # runs that a live session holds with every repetition, round and distance map
+WHOLE_RUNS = 1000  # runs that a live session holds with every repetition and round
 MAX_RUNS = 10_000  # runs of a session
 MAX_DEVICES = 64
 MAX_CODES = 1024  # functions with their lines and instructions

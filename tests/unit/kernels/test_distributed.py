@@ -1,4 +1,4 @@
-"""The distributed rungs: plans over several ranks. Ranks that compute: test_register_tiled_code.py, test_ranked_runs.py."""
+"""The distributed rungs: plans over several ranks. Ranks that compute: test_register_tiled_code.py, engine/test_ranks.py."""
 
 from dataclasses import replace
 
