@@ -169,4 +169,4 @@ OF_THE_APP = (
     hidden_look("ctrl+c", "app.help_quit", "Quit", "show which key ends the program", id="quit.help"),
     hidden("ctrl+z", "app.suspend_process", "Suspend", "suspend the program; `fg` in the shell resumes it", id="suspend"),
 )
-MARKS = hidden_look("up", "", "Up", "mark the run above"), hidden_look("down", "", "Down", "mark the run below")
+MARKS = hidden_look("up", "", "Up", "mark the row above"), hidden_look("down", "", "Down", "mark the row below")
