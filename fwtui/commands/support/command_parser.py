@@ -33,6 +33,6 @@ class CommandParser(argparse.ArgumentParser):
     def refuse_unknown(self, arguments: list[str]) -> NoReturn:
         """Raise Refused for arguments that the command does not accept."""
         option = next((word.partition("=")[0] for word in arguments if word.startswith("--")), "")
-        hint = suggest(option, re.findall(r"--[a-z][\w-]*", self.format_help())) if option else ""
+        hint = suggest(option, re.findall(r"--[a-z][\w-]*", self.format_usage())) if option else ""
         unknown = "unrecognized arguments: " + " ".join(arguments)
         self.error(f"{unknown}; {hint}" if hint.endswith("?") else unknown)

@@ -48,7 +48,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["replay", "--speed", "fast", "x"], "argument --speed: invalid float value: 'fast'; see `fwtui replay --help`"),
     (["rnu"], "there is no command 'rnu'; did you mean run?"),
     (["xyzzy"], "there is no command 'xyzzy'; `fwtui --help --all` lists all of them"),
-    (["--bogus"], "unrecognized arguments: --bogus; see `fwtui --help`"),
+    (["export", "x", "--also", "x.cast"], "unrecognized arguments: --also x.cast; see `fwtui export --help`"),
     (["--telemetry-hz", "often"], "argument --telemetry-hz: invalid float value: 'often'; see `fwtui --help`"),
     (["run", "--jsn"], "unrecognized arguments: --jsn; did you mean --json? `fwtui run --help` lists them all"),
     (["list", "--sort", "dat"], "argument --sort: 'dat' is not supported; did you mean date? `fwtui list --help` lists them all"),
