@@ -24,7 +24,7 @@ from fwtui_kernels import registry
 
 HOLDS, REFUTED, UNTESTABLE = "holds", "refuted", "not testable here"
 PAPERS = ("lund-smith", "henriod", "sing", "cs542200", "catinello")
-BEGIN, END = "reproduce ", "end of reproduce "  # markers before and after the runs of a paper, followed by its name
+BEGIN = "reproduce "  # the marker before the runs of a paper, followed by its name
 RULE = (
     f"a number or ratio holds within a factor {TOLERANCE:g} of the document's, a range if inside it widened by that factor; "
     f"bounds hold as stated; faster and slower mean by more than {NOISE - 1:.0%} and by more than both spreads together, alike "
@@ -92,7 +92,7 @@ def papers() -> Mapping[str, Paper]:
 
 def evidence_of(model: Model, paper: Paper, others: Sequence[Model] = ()) -> Evidence:
     """Return the runs of a paper's last reproduction in a session, or all runs without one."""
-    begun = [marker for marker in model.markers if marker.text.startswith((BEGIN, END))]
+    begun = [marker for marker in model.markers if marker.text.startswith(BEGIN)]
     places = [i for i, marker in enumerate(begun) if marker.text.removeprefix(BEGIN).split(" ")[0] == paper.name]
     if not places:
         return Evidence(model, paper.dtype, others)

@@ -227,7 +227,7 @@ class Form(NamedTuple):
             elif letter in "uv":
                 hint = ", or name the file .csv, where vertices are names" if MAX_WHOLE == self.high < value < np.inf else ""
                 if not (self.low <= value <= self.high and value == int(value)):
-                    return f"vertex {sanitise(field)[:40]} is outside {self.low} to {self.high:,}; correct the line{hint}"
+                    return f"vertex {sanitise(field)[:40]} is not an integer from {self.low} to {self.high:,}; correct it{hint}"
         return None
 
 

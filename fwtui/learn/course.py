@@ -105,7 +105,7 @@ def load_course(folder: Path | None = None) -> Course:
     """
     steps: Course = ()
     with as_refused("the course cannot be read", "install the program again", ValueError, msgspec.MsgspecError):
-        for path in sorted((folder or course_folder()).iterdir()):
+        for path in sorted(path for path in (folder or course_folder()).iterdir() if path.suffix == ".toml"):
             written = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), StepFile)
             steps += (CourseStep(len(steps) + 1, path.stem.partition("-")[2], written, _against(written, steps)),)
     return steps

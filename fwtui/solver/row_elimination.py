@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 64  # maximum rows that a core computes at once
 LEAF = 64  # vertices that are not dissected further
-DISSECTED = 2e-6  # seconds for the dissection of each vertex on one core
 _ELIMINATED, _SWEPT, _STORED = 1.2e-10, 1.6e-10, 3e-9  # seconds on one core: a relaxation of each phase, and a distance
 
 

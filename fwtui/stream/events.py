@@ -77,7 +77,7 @@ class Device(Event, OfDevice, frozen=True, kw_only=True):
     pcie_peak_bytes_per_second: Amount | None = None  # both directions together
     driver: str = ""
     cuda: str = ""
-    uuid: str = ""  # only on request: it identifies one board
+    uuid: str = ""  # empty in a session: it identifies one board
     note: str = ""  # why something is missing
 
 

@@ -98,8 +98,8 @@ def _sparse(source: GraphFile) -> GivenGraph:
         raise Refused(f"{name} is not a sparse matrix: {sanitise(str(error))[:80]}; save it with scipy.sparse.save_npz") from None
     if matrix.format not in _SPARSE:
         raise Refused(f"{name} is a sparse matrix of form {quoted(matrix.format)}; save csr, csc or coo")
-    if matrix.shape[0] != matrix.shape[1]:
-        raise Refused(f"{name} is {matrix.shape[0]} x {matrix.shape[1]}, and a graph's matrix is square; choose another file")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise Refused(f"{name} has the shape {matrix.shape}, and a graph's matrix is square; choose another file")
     source.limits.check_size(matrix.shape[0], name, "has")
     with named(name):
         if source.no_edge is not None:
