@@ -153,7 +153,9 @@ def print_answer(
     if summary is not None:
         print("\n".join(summary_lines(summary, graph.vertices, result.stats)))
     if request.out and request.out.lower().endswith((".npy", *BINARY)) and not graph.vertices.numbered:
-        report(f"{Path(request.out).suffix} stores no names: row i is the i-th vertex of the graph file; .npz stores them")
+        whole = all(isinstance(label, int) for label in graph.vertices.labels)
+        order = "in ascending order" if whole else "as they appear in the graph"
+        report(f"{Path(request.out).suffix} stores no names: its rows are the vertices {order}; .npz stores the names")
 
 
 def _pair_objects(result: Result, pairs: Pairs, paths: bool) -> Iterator[dict[str, Any]]:

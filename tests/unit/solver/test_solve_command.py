@@ -119,7 +119,11 @@ class TestAnswers:
     def test_npy_and_names(self, towns: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         solved(towns, "-o", str(tmp_path / "o.npy"), "--dtype", "int32")
         assert np.load(tmp_path / "o.npy")[0].tolist() == [0, 289, 585, 719]
-        assert ".npz stores them" in capsys.readouterr().err
+        assert "the vertices as they appear in the graph; .npz stores" in capsys.readouterr().err
+        (tmp_path / "numbers.csv").write_text("30,10,5\n10,20,3\n")
+        solved(str(tmp_path / "numbers.csv"), "-o", str(tmp_path / "n.npy"))
+        assert np.load(tmp_path / "n.npy")[2].tolist() == [5, 8, 0], "the row of vertex 30"
+        assert "the vertices in ascending order; .npz stores" in capsys.readouterr().err
         solved(towns, "-o", str(tmp_path / "o.npz"))
         assert np.load(tmp_path / "o.npz")["vertices"].tolist() == ["Berlin", "Hamburg", "Munich", "Cologne"]
 
