@@ -110,7 +110,7 @@ def _weights(text: str) -> tuple[float, float]:
 
 
 def _repeats(text: str) -> float:
-    return 0 if text.strip() == UNTIL_STABLE else _number("repeats", 0, 1000)(text)
+    return 0 if text.strip() == UNTIL_STABLE else _number("repeats", 1, 1000)(text)
 
 
 def _kernel(text: str) -> str:

@@ -149,7 +149,7 @@ READ: list[tuple[str, str, tuple[str, ...]]] = [
     ("seed", "-1", ("-1", str(MAX_SEED), "pass")),
     ("tile", "0", ("0", "1 to 1024", "pass")),
     ("tile", "big", ("'big'", "1 to 1024", "pass")),
-    ("repeats", "1001", ("1001", "0 to 1000", "pass")),
+    ("repeats", "0", ("0", "1 to 1000", "pass")),
     ("budget", "0.01", ("0.01", "0.1 to 3600", "pass")),
     ("budget", "nan", ("nan", "0.1 to 3600", "pass")),
     ("budget", "soon", ("'soon'", "number", "pass")),
