@@ -66,8 +66,7 @@ class ActionTable:
             return None
         if self._view.presenting and row.id not in bindings.ON_CARDS:
             return bindings.is_presented(self._screen)
-        reason = row.unavailable(self._screen)
-        return "" if reason is None and not row.belongs(self._view) else reason
+        return row.unavailable(self._screen) if row.belongs(self._view) else ""
 
     @property
     def _read_only(self) -> bool:
