@@ -137,7 +137,7 @@ class RunFacts:
         if line.limiter.what != LAUNCHES:  # counters are those of one launch, without the time between launches
             issue = max(issue, counters_of(self.run, line.key).get("compute_share", 0.0) * line.seconds)
         moved = line.memory_seconds or 0.0
-        moved *= moved <= line.seconds * (1 + PEAK_ERROR)  # else caches served part of the requested bytes
+        moved *= moved <= line.seconds * (1 + PEAK_ERROR)  # if more, caches served part of the bytes
         least = max(line.compute_seconds or 0.0, memory * moved, instructions * issue)
         factor, share = min(factor, max(_inverse(least / line.seconds), 1.0)), self.share(line)
         return 1 / (1 - share + share / factor) if factor < inf else inf

@@ -384,7 +384,7 @@ class DistributedProgram(Program):
 
     engine: DistributedEngine
     shape: Shape
-    work: RankState  # of this process, which is rank 0
+    work: RankState  # the state of this process, rank 0
 
     def allocate(self) -> Buffers:
         self.engine.on_all_ranks(Allocate())

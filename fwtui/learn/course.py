@@ -22,7 +22,7 @@ from fwtui.learn.questions import KINDS, QuestionKind
 from fwtui.sessions.folders import shipped_folder
 
 FOLDER = "course"
-MAX_COLUMNS = 72  # of a text
+MAX_COLUMNS = 72  # the width of a step's text
 TERM = re.compile(r"\*([^*]+)\*")  # a term in the sentence that explains it
 DEFAULTS = Experiment()
 
@@ -42,8 +42,8 @@ class LocalRun(Struct, frozen=True, forbid_unknown_fields=True):
 
     n: int
     kernels: tuple[str, ...] = ()  # replace the step's kernel; the baseline is first
-    devices: str = ""  # of the last kernel
-    kind: str = ""  # of the graph
+    devices: str = ""  # the devices of the last kernel
+    kind: str = ""  # the kind of the graph
 
     def experiments(self, budget: float = DEFAULTS.budget) -> tuple[Experiment, ...]:
         """Return the runs of `kernels`."""

@@ -172,7 +172,7 @@ def _experiment(
         changes |= field.read(text.strip())
     base = defaults(gpu)
     kernel = kernel_named(str(changes.get("kernel", AUTO.id if changes.get("devices") else base.kernel)))
-    if every is None:  # else all kernels run on one graph
+    if every is None:  # otherwise all kernels run on one graph
         most = min(kernel.max_n, defaults(False).n) if kernel.backend == "cpu" else kernel.max_n
         base = changed(base, n=min(base.n, most))
     base = for_kernel(base, kernel)

@@ -18,7 +18,7 @@ from fwtui.graphs.text_edges import read_edges, read_matrix
 from fwtui.graphs.text_heads import read_head
 from fwtui.graphs.text_rows import GraphFile
 
-DELIMITERS = {".csv": ",", ".tsv": "\t"}  # of the others: white space
+DELIMITERS = {".csv": ",", ".tsv": "\t"}  # files with other suffixes use white space
 
 
 def read(source: GraphFile) -> Adjacency:

@@ -175,7 +175,7 @@ class Sampler:
         t = self._time(self._clock())
         if gpu is None:
             return events.Device(t=t, gpu=index, present=False, note=reason)
-        return msgspec.structs.replace(gpu.facts(), t=t, gpu=index, uuid="")  # it identifies the board
+        return msgspec.structs.replace(gpu.facts(), t=t, gpu=index, uuid="")  # a UUID identifies the board
 
     def _telemetry(self, index: int, started: float, values: Mapping[str, Any]) -> events.Telemetry:
         rounded: dict[str, Any] = {
